@@ -1,0 +1,24 @@
+//! The words of Carillon as types, and its decisions as pure functions.
+//!
+//! Imports: nothing but `std`. This crate reads no clock, no file and no environment, and cannot
+//! fail for reasons outside its arguments: time, facts and identities are passed in.
+//!
+//! Reading order: [`id`] and [`name`] (identities), [`words`] (projects, profiles, agents),
+//! [`run`] (the machine of one supervised process tree), [`agent`] (what an agent's state is,
+//! seen from its run), [`reconcile`] (what a boot does with what it finds), [`limits`].
+//!
+//! Invariants: a terminal state of a run never changes; every `step` names each pair of state and
+//! event, without a wildcard; a verdict is computed from observed facts alone.
+//!
+//! Tests: `tests/run_table.rs` prints every state x event, `tests/properties.rs` drives random
+//! sequences of events; small rules are tested beside their code.
+
+#![deny(clippy::wildcard_enum_match_arm)]
+
+pub mod agent;
+pub mod id;
+pub mod limits;
+pub mod name;
+pub mod reconcile;
+pub mod run;
+pub mod words;

@@ -1,0 +1,76 @@
+//! The things that the user names: projects, profiles, agents.
+
+use crate::id::{AgentId, ProfileId, ProjectId};
+
+/// A git repository that the user opened.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Project {
+    /// Its identity.
+    pub id: ProjectId,
+    /// The last part of its path, made unique.
+    pub name: String,
+    /// Absolute path of its top directory.
+    pub root: String,
+}
+
+/// What an agent may run in the background.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Policy {
+    /// Nothing.
+    Never,
+    /// What the user approves.
+    Ask,
+    /// Anything.
+    Allow,
+}
+
+/// How to start one kind of agent.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Profile {
+    /// Its identity.
+    pub id: ProfileId,
+    /// Its name, unique.
+    pub name: String,
+    /// The adapter's word: `claude`, `codex`, `gemini`, `opencode`, `acp` or `plain`.
+    pub adapter: String,
+    /// A path, or a name to look up on the user's PATH.
+    pub program: String,
+    /// Arguments that come before what the adapter adds.
+    pub args: Vec<String>,
+    /// Variables of its own.
+    pub env: Vec<(String, String)>,
+    /// The version that its program told when it was last asked.
+    pub version: Option<String>,
+    /// What its agents may run in the background.
+    pub policy: Policy,
+}
+
+/// What the user looks at when he looks at an agent.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Mode {
+    /// A program on a terminal of its own.
+    Terminal,
+    /// Turns without a terminal.
+    Headless,
+}
+
+/// A named actor in a project.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Agent {
+    /// Its identity.
+    pub id: AgentId,
+    /// Its name, unique within the project.
+    pub name: String,
+    /// Where it belongs.
+    pub project: ProjectId,
+    /// How it is started.
+    pub profile: ProfileId,
+    /// What the user looks at.
+    pub mode: Mode,
+    /// What it is told to be; may be empty.
+    pub role: String,
+    /// Absolute path of the directory that it works in.
+    pub workdir: String,
+    /// True after the user stopped it: then nothing but the user starts it.
+    pub stopped_by_user: bool,
+}

@@ -1,0 +1,70 @@
+//! Every state of a run against every event, as a table that a reader can check.
+
+use carillon_core::run::{Cause, Ending, Event, LostWhy, State, step};
+
+fn states() -> Vec<(&'static str, State)> {
+    let exit = |code| Ending { cause: Cause::Ended, exit_code: Some(code), signal: None };
+    vec![
+        ("starting", State::Starting),
+        ("running", State::Running),
+        ("ended", State::Ended(exit(0))),
+        ("lost", State::Lost(LostWhy::Rebooted)),
+    ]
+}
+
+fn events() -> Vec<(&'static str, Event)> {
+    let killed = Ending { cause: Cause::Ended, exit_code: None, signal: Some(9) };
+    vec![
+        ("began", Event::Began),
+        ("record found", Event::RecordFound(killed)),
+        ("launch failed", Event::LaunchFailed { message: "no such program".into() }),
+        ("vanished: rebooted", Event::Vanished(LostWhy::Rebooted)),
+        ("vanished: supervisor gone", Event::Vanished(LostWhy::SupervisorGone)),
+    ]
+}
+
+fn short(state: &State) -> &'static str {
+    match state {
+        State::Starting => "starting",
+        State::Running => "running",
+        State::Ended(_) => "ended",
+        State::Lost(_) => "lost",
+    }
+}
+
+#[test]
+fn the_table_is_what_the_design_says() {
+    let mut table = String::new();
+    for (from, state) in states() {
+        for (name, event) in events() {
+            let line = match step(&state, event) {
+                Ok((to, effects)) => format!("{from} + {name} -> {} {effects:?}\n", short(&to)),
+                Err(why) => format!("{from} + {name} -> refused: {why:?}\n"),
+            };
+            table.push_str(&line);
+        }
+    }
+    let expected = "\
+starting + began -> running [DropOldRuns]
+starting + record found -> ended [BuryTemp]
+starting + launch failed -> ended [BuryTemp]
+starting + vanished: rebooted -> lost [BuryTemp]
+starting + vanished: supervisor gone -> lost [EndStrays, BuryTemp]
+running + began -> refused: AlreadyRunning
+running + record found -> ended [BuryTemp]
+running + launch failed -> refused: AlreadyBegan
+running + vanished: rebooted -> lost [BuryTemp]
+running + vanished: supervisor gone -> lost [EndStrays, BuryTemp]
+ended + began -> refused: AlreadyOver
+ended + record found -> refused: AlreadyOver
+ended + launch failed -> refused: AlreadyOver
+ended + vanished: rebooted -> refused: AlreadyOver
+ended + vanished: supervisor gone -> refused: AlreadyOver
+lost + began -> refused: AlreadyOver
+lost + record found -> refused: AlreadyOver
+lost + launch failed -> refused: AlreadyOver
+lost + vanished: rebooted -> refused: AlreadyOver
+lost + vanished: supervisor gone -> refused: AlreadyOver
+";
+    assert_eq!(table, expected);
+}
