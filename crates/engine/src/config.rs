@@ -1,0 +1,67 @@
+//! Where an engine lives and how it was started.
+
+use std::path::{Path, PathBuf};
+
+/// How an engine was started.
+#[derive(Clone, Debug)]
+pub struct Config {
+    /// The data directory.
+    pub home: PathBuf,
+    /// Whether `CARILLON_HOME` named it, so that the temp base belongs under it too.
+    pub home_is_chosen: bool,
+    /// The `carillon` binary, whose `supervise` watches over runs.
+    pub carillon_binary: PathBuf,
+    /// Started from a terminal: then our own environment is the user's. Otherwise his login shell
+    /// is asked for it.
+    pub from_terminal: bool,
+}
+
+impl Config {
+    /// The data directory that the environment asks for: `CARILLON_HOME`, or the user's own.
+    /// The flag says whether `CARILLON_HOME` named it.
+    pub fn default_home() -> Option<(PathBuf, bool)> {
+        match std::env::var_os("CARILLON_HOME").filter(|value| !value.is_empty()) {
+            Some(home) => Some((std::path::absolute(home).ok()?, true)),
+            None => Some((dirs::data_dir()?.join("carillon"), false)),
+        }
+    }
+
+    /// The paths under the data directory.
+    pub fn paths(&self) -> Paths {
+        Paths::under(&self.home)
+    }
+}
+
+/// The paths under a data directory.
+#[derive(Clone, Debug)]
+pub struct Paths {
+    /// The directory itself.
+    pub home: PathBuf,
+    /// The lock of the one engine.
+    pub lock: PathBuf,
+    /// The ledger.
+    pub ledger: PathBuf,
+    /// The API's socket.
+    pub socket: PathBuf,
+    /// One directory per run.
+    pub runs: PathBuf,
+    /// Values of the profiles' variables, one file (0600) per profile.
+    pub secrets: PathBuf,
+    /// The repository of `--demo`.
+    pub demo: PathBuf,
+}
+
+impl Paths {
+    /// The paths under `home`.
+    pub fn under(home: &Path) -> Self {
+        Self {
+            home: home.to_owned(),
+            lock: home.join("lock"),
+            ledger: home.join("carillon.db"),
+            socket: home.join("carillon.sock"),
+            runs: home.join("runs"),
+            secrets: home.join("secrets"),
+            demo: home.join("demo"),
+        }
+    }
+}

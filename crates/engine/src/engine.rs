@@ -1,0 +1,203 @@
+//! The handle of a running engine.
+
+use std::fs::File;
+use std::io::{Read, Seek, Write};
+use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt, PermissionsExt};
+use std::path::Path;
+use std::sync::mpsc::{self, Sender};
+use std::sync::{Arc, Mutex, Once, PoisonError};
+
+use carillon_store::{Reader, Store};
+
+use crate::config::{Config, Paths};
+use crate::error::{Error, OpenError};
+use crate::event::Event;
+use crate::host::Host;
+use crate::main_loop::{MainLoop, now_ms};
+use crate::newest::Newest;
+use crate::world::World;
+
+/// A running engine. Cloning gives another handle to the same one.
+#[derive(Clone)]
+pub struct Engine {
+    pub(crate) inner: Arc<Inner>,
+}
+
+pub(crate) struct Inner {
+    pub(crate) events: Sender<Event>,
+    pub(crate) reader: Mutex<Reader>,
+    pub(crate) world: Arc<dyn World>,
+    pub(crate) host: Arc<Host>,
+    pub(crate) newest: Arc<Newest>,
+    pub(crate) config: Config,
+    pub(crate) paths: Paths,
+    pub(crate) notices: Mutex<Vec<Notice>>,
+    pub(crate) down: Once,
+    /// Held for as long as the handle lives.
+    _lock: File,
+}
+
+/// Something that the user should know from the start on.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Notice {
+    /// Whether it is an error (else a warning).
+    pub is_error: bool,
+    /// What is the matter.
+    pub text: String,
+    /// The way out.
+    pub hint: Option<String>,
+}
+
+impl Engine {
+    /// Takes the data directory, opens the ledger, brings it in line with what is there and starts
+    /// the loop. Blocking; needs no runtime.
+    pub fn open(config: Config) -> Result<Self, OpenError> {
+        let host = Arc::new(Host::new(&config));
+        Self::open_in(config, host.clone(), Arc::new(host))
+    }
+
+    /// As [`Engine::open`], with another world: for tests of timing and failure.
+    pub fn open_in(config: Config, host: Arc<Host>, world: Arc<dyn World>) -> Result<Self, OpenError> {
+        let paths = config.paths();
+        let lock = take_home(&paths)?;
+        let opened = Store::open(&paths.ledger, now_ms())?;
+        let mut notices = Vec::new();
+        if let Some(aside) = opened.moved_aside {
+            notices.push(Notice {
+                is_error: true,
+                text: "The ledger was damaged. It was moved aside and a new one begun; your repositories are untouched.".to_owned(),
+                hint: Some(format!("the damaged file is {}", aside.display())),
+            });
+        }
+        let reader = opened.store.reader()?;
+        let (events, queue) = mpsc::channel();
+        let as_home = |error: Error| OpenError::Home { home: paths.home.clone(), why: error.to_string() };
+        let (mut main_loop, newest) =
+            MainLoop::new(opened.store, world.clone(), paths.clone(), events.clone()).map_err(as_home)?;
+        let found = main_loop.recover().map_err(as_home)?;
+        tracing::info!(?found, home = %paths.home.display(), "recovered");
+        if found.unknown > 0 {
+            notices.push(Notice {
+                is_error: false,
+                text: format!("{} earlier runs could not be looked at.", found.unknown),
+                hint: Some("`carillon doctor` tells more".to_owned()),
+            });
+        }
+        main_loop.announce();
+        std::thread::Builder::new()
+            .name("engine".to_owned())
+            .spawn(move || main_loop.run(&queue))
+            .map_err(|e| OpenError::Home { home: paths.home.clone(), why: format!("no thread: {e}") })?;
+        let inner = Inner {
+            events,
+            reader: Mutex::new(reader),
+            world,
+            host,
+            newest,
+            paths,
+            notices: Mutex::new(notices),
+            down: Once::new(),
+            _lock: lock,
+            config,
+        };
+        let engine = Self { inner: Arc::new(inner) };
+        engine.sweep_in_background();
+        Ok(engine)
+    }
+
+    /// The paths of this engine.
+    pub fn paths(&self) -> &Paths {
+        &self.inner.paths
+    }
+
+    /// How it was started.
+    pub fn config(&self) -> &Config {
+        &self.inner.config
+    }
+
+    /// What the user should know from the start on.
+    pub fn notices(&self) -> Vec<Notice> {
+        self.inner.notices.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// The terminals of this engine's runs.
+    pub fn host(&self) -> &Arc<Host> {
+        &self.inner.host
+    }
+
+    /// Runs `work` on the loop's thread and waits for its answer.
+    pub(crate) fn request_blocking<T: Send + 'static>(
+        &self,
+        work: impl FnOnce(&mut MainLoop) -> Result<T, Error> + Send + 'static,
+    ) -> Result<T, Error> {
+        let (reply, answer) = mpsc::channel();
+        let request = Event::Requested(Box::new(move |main_loop| {
+            let _ = reply.send(work(main_loop));
+        }));
+        self.inner.events.send(request).map_err(|_| Error::ShuttingDown)?;
+        answer.recv().map_err(|_| Error::ShuttingDown)?
+    }
+
+    /// Reads the ledger beside the loop.
+    pub(crate) fn read<T>(
+        &self,
+        work: impl FnOnce(&carillon_store::db::Db) -> Result<T, carillon_store::db::SqlError>,
+    ) -> Result<T, Error> {
+        let reader = self.inner.reader.lock().unwrap_or_else(PoisonError::into_inner);
+        Ok(reader.read(work)?)
+    }
+
+    fn sweep_in_background(&self) {
+        let host = self.inner.host.clone();
+        let spawned =
+            std::thread::Builder::new().name("sweep".to_owned()).spawn(move || host.empty_trash(None));
+        if let Err(error) = spawned {
+            tracing::warn!(%error, "no thread for the sweep; the next start does it");
+        }
+    }
+}
+
+/// Makes the data directory (0700) where it is missing, and takes its lock.
+fn take_home(paths: &Paths) -> Result<File, OpenError> {
+    let home = |why: String| OpenError::Home { home: paths.home.clone(), why };
+    std::fs::DirBuilder::new()
+        .recursive(true)
+        .mode(0o700)
+        .create(&paths.home)
+        .map_err(|e| home(e.to_string()))?;
+    make_private(&paths.home).map_err(|e| home(e.to_string()))?;
+    let mut lock = File::options()
+        .create(true)
+        .truncate(false)
+        .read(true)
+        .write(true)
+        .mode(0o600)
+        .open(&paths.lock)
+        .map_err(|e| home(e.to_string()))?;
+    if rustix::fs::flock(&lock, rustix::fs::FlockOperation::NonBlockingLockExclusive).is_err() {
+        let mut text = String::new();
+        let _ = lock.read_to_string(&mut text);
+        return Err(OpenError::AlreadyRunning { pid: text.trim().parse().ok(), home: paths.home.clone() });
+    }
+    let write = |lock: &mut File| {
+        lock.set_len(0)?;
+        lock.rewind()?;
+        writeln!(lock, "{}", std::process::id())
+    };
+    write(&mut lock).map_err(|e| home(e.to_string()))?;
+    std::fs::DirBuilder::new()
+        .recursive(true)
+        .mode(0o700)
+        .create(&paths.runs)
+        .map_err(|e| home(e.to_string()))?;
+    Ok(lock)
+}
+
+/// A directory that others can look into is closed to them, when it is ours to close.
+fn make_private(home: &Path) -> std::io::Result<()> {
+    let mode = std::fs::metadata(home)?.permissions().mode();
+    if mode & 0o077 != 0 {
+        std::fs::set_permissions(home, std::fs::Permissions::from_mode(0o700))?;
+    }
+    Ok(())
+}

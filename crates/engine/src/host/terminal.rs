@@ -1,0 +1,303 @@
+//! One terminal: its log by offset, its screen by model, its input.
+//!
+//! The log is the one copy of the output. A view reads it by offset; a view that is far behind, or
+//! new, gets a snapshot of the model instead. The model reads the same log on the run's own thread.
+
+use std::path::{Path, PathBuf};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use carillon_core::id::RunId;
+use carillon_core::limits;
+use carillon_screen::Screen;
+use carillon_supervisor::{Control, LogReader, Read, Sender};
+use tokio::sync::watch;
+
+/// A terminal of a run, live or over.
+pub struct Terminal {
+    run: RunId,
+    dir: PathBuf,
+    model: Mutex<Model>,
+    log: Mutex<LogReader>,
+    /// End of the log, and whether nothing follows.
+    end: watch::Sender<(u64, bool)>,
+    sender: Mutex<Option<Sender>>,
+}
+
+struct Model {
+    screen: Screen,
+    /// Offset in the stream up to which the screen is right.
+    fed: u64,
+    saved: u64,
+}
+
+/// What a view gets.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Pulled {
+    /// The payload replaces what the view shows, at this size; else it is written after it.
+    pub snapshot: Option<(u16, u16)>,
+    /// Bytes for the terminal.
+    pub bytes: Vec<u8>,
+    /// Pass it as the next offset.
+    pub next_offset: u64,
+    /// The run is over and nothing follows `next_offset`.
+    pub over: bool,
+}
+
+/// One step of reading; small enough that a snapshot never waits long for the model.
+const STEP_BYTES: usize = 256 * 1024;
+/// When the model is behind by more than this, it reads in steps of this size and skips what plain
+/// text cannot change.
+const LEAP_BYTES: usize = 4 * 1024 * 1024;
+
+impl Terminal {
+    /// The terminal of a supervisor that answers.
+    pub(crate) fn live(
+        run: &RunId,
+        dir: &Path,
+        size: Option<(u16, u16)>,
+        control: &Control,
+    ) -> Result<Self, carillon_supervisor::Error> {
+        let this = Self::open(run, dir, size)?;
+        *this.sender.lock().unwrap_or_else(PoisonError::into_inner) = Some(control.sender());
+        Ok(this)
+    }
+
+    /// The terminal of a run that is over, built from its log.
+    pub(crate) fn from_log(run: &RunId, dir: &Path) -> Result<Self, carillon_supervisor::Error> {
+        let this = Self::open(run, dir, None)?;
+        let end = this.reader().end()?;
+        this.feed_to(end, u64::MAX);
+        this.end.send_replace((end, true));
+        Ok(this)
+    }
+
+    fn open(run: &RunId, dir: &Path, size: Option<(u16, u16)>) -> Result<Self, carillon_supervisor::Error> {
+        let log = LogReader::open(dir)?;
+        let there = log.end()?;
+        let model = match super::checkpoint::load(dir).filter(|saved| saved.offset <= there) {
+            Some(saved) => {
+                let (cols, rows) = saved.size;
+                let mut screen = Screen::new(rows, cols, limits::SCROLLBACK_LINES);
+                screen.feed(&saved.snapshot);
+                Model { screen, fed: saved.offset, saved: saved.offset }
+            }
+            None => {
+                let (cols, rows) = size.or_else(|| super::checkpoint::size_at_start(dir)).unwrap_or((80, 24));
+                Model { screen: Screen::new(rows, cols, limits::SCROLLBACK_LINES), fed: 0, saved: 0 }
+            }
+        };
+        Ok(Self {
+            run: run.clone(),
+            dir: dir.to_owned(),
+            model: Mutex::new(model),
+            log: Mutex::new(log),
+            end: watch::channel((0, false)).0,
+            sender: Mutex::new(None),
+        })
+    }
+
+    fn model(&self) -> MutexGuard<'_, Model> {
+        self.model.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn reader(&self) -> MutexGuard<'_, LogReader> {
+        self.log.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn sender(&self) -> Option<Sender> {
+        self.sender.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// End of the log, in bytes.
+    pub(crate) fn end(&self) -> u64 {
+        self.end.borrow().0
+    }
+
+    /// Offset up to which the screen is right.
+    pub(crate) fn fed(&self) -> u64 {
+        self.model().fed
+    }
+
+    pub(crate) fn is_live(&self) -> bool {
+        !self.end.borrow().1 && self.sender().is_some()
+    }
+
+    /// Tells the views that there is more. Done before the model reads it, so that an echo does not
+    /// wait for the model.
+    pub(crate) fn publish(&self, end: u64) {
+        self.end.send_if_modified(|known| {
+            let more = end > known.0;
+            known.0 = known.0.max(end);
+            more
+        });
+    }
+
+    /// Lets the model read up to `end`. Questions that the program asked the terminal after
+    /// `history` are answered here, once, whoever looks.
+    pub(crate) fn feed_to(&self, end: u64, history: u64) {
+        let mut buf = Vec::new();
+        loop {
+            let fed = self.fed();
+            if fed >= end {
+                return;
+            }
+            let behind = end - fed;
+            let step = if behind > limits::TERMINAL_BEHIND_MAX_BYTES { LEAP_BYTES } else { STEP_BYTES };
+            buf.resize(usize::try_from(behind).unwrap_or(step).min(step), 0);
+            match self.reader().read_at(fed, &mut buf) {
+                Ok(Read::Bytes(0) | Read::End) => return,
+                Ok(Read::Bytes(n)) => self.feed(&buf[..n], fed, history),
+                Ok(Read::Gap { to, .. }) => self.jump(to),
+                Err(error) => {
+                    tracing::warn!(run = %self.run, %error, "the log cannot be read");
+                    return;
+                }
+            }
+        }
+    }
+
+    fn feed(&self, bytes: &[u8], at: u64, history: u64) {
+        let replies = {
+            let mut model = self.model();
+            let replies = if bytes.len() > STEP_BYTES {
+                model.screen.skip_to_tail(bytes)
+            } else {
+                model.screen.feed(bytes)
+            };
+            model.fed = at + bytes.len() as u64;
+            replies
+        };
+        if at >= history && !replies.is_empty() {
+            // A program that has gone meanwhile needs no answer.
+            let _ = self.write(&replies);
+        }
+        if self.fed() - self.model().saved >= limits::CHECKPOINT_EVERY_BYTES {
+            self.save_checkpoint();
+        }
+    }
+
+    /// Goes on behind a gap: the screen begins anew, and the program is asked to repaint.
+    fn jump(&self, to: u64) {
+        let (rows, cols) = {
+            let mut model = self.model();
+            let (rows, cols) = model.screen.size();
+            model.screen = Screen::new(rows, cols, limits::SCROLLBACK_LINES);
+            model.fed = to;
+            (rows, cols)
+        };
+        if let Some(sender) = self.sender() {
+            // Two sizes in a row make a program repaint also when it ignores a size that it knows.
+            let _ = sender.resize(cols, rows.saturating_sub(1).max(1));
+            let _ = sender.resize(cols, rows);
+        }
+    }
+
+    /// The supervisor has let go: what is in the log is all there is.
+    pub(crate) fn finish(&self, history: u64) {
+        let end = self.reader().end().unwrap_or_else(|_| self.end());
+        self.publish(end);
+        self.feed_to(end, history.max(end));
+        self.let_go();
+        self.save_checkpoint();
+        self.end.send_modify(|known| *known = (end, true));
+    }
+
+    pub(crate) fn let_go(&self) {
+        let sender = self.sender.lock().unwrap_or_else(PoisonError::into_inner).take();
+        if let Some(sender) = sender {
+            sender.detach();
+        }
+    }
+
+    /// Types.
+    pub(crate) fn write(&self, bytes: &[u8]) -> Result<(), String> {
+        let sender = self.sender().ok_or_else(|| "this terminal has ended".to_owned())?;
+        sender.input(None, bytes).map_err(|_| "this terminal has ended".to_owned())
+    }
+
+    /// Resizes the program's terminal and the model.
+    pub(crate) fn resize(&self, cols: u16, rows: u16) -> Result<(), String> {
+        let Some(sender) = self.sender() else { return Ok(()) };
+        let mut model = self.model();
+        if model.screen.size() != (rows, cols) {
+            model.screen.resize(rows, cols);
+            drop(model);
+            sender.resize(cols, rows).map_err(|_| "this terminal has ended".to_owned())?;
+        }
+        Ok(())
+    }
+
+    /// Asks the supervisor to end the run; false when it is not connected.
+    pub(crate) fn stop(&self, by: &str) -> bool {
+        self.sender().is_some_and(|sender| sender.stop(by).is_ok())
+    }
+
+    /// Saves the screen with its offset.
+    pub(crate) fn save_checkpoint(&self) {
+        let (saved, behind) = {
+            let model = self.model();
+            let (rows, cols) = model.screen.size();
+            let snapshot = model.screen.snapshot();
+            (
+                super::checkpoint::Saved { offset: model.fed, size: (cols, rows), snapshot },
+                model.fed - model.saved,
+            )
+        };
+        if behind == 0 && saved.offset > 0 {
+            return;
+        }
+        match super::checkpoint::save(&self.dir, &saved) {
+            Ok(()) => self.model().saved = saved.offset,
+            Err(error) => tracing::debug!(run = %self.run, %error, "the screen could not be saved"),
+        }
+    }
+
+    /// What follows `offset`, or the screen when there is no offset, waiting up to `wait` for it.
+    pub async fn pull(&self, offset: Option<u64>, wait: Duration) -> Result<Pulled, String> {
+        let Some(offset) = offset else { return Ok(self.snapshot()) };
+        let mut end = self.end.subscribe();
+        let wait = wait.min(Duration::from_millis(limits::WAIT_MAX_MS));
+        // The time running out is an answer as well: nothing is new.
+        let _ = tokio::time::timeout(wait, end.wait_for(|(end, over)| *over || *end > offset)).await;
+        let (end, over) = *self.end.borrow();
+        if end <= offset {
+            return Ok(Pulled { snapshot: None, bytes: Vec::new(), next_offset: offset, over });
+        }
+        if end - offset > limits::TERMINAL_BEHIND_MAX_BYTES && self.fed() > offset {
+            return Ok(self.snapshot());
+        }
+        self.read(offset, end, over)
+    }
+
+    fn read(&self, offset: u64, end: u64, over: bool) -> Result<Pulled, String> {
+        let most = usize::try_from(end - offset).unwrap_or(usize::MAX).min(limits::TERMINAL_PULL_MAX_BYTES);
+        let mut bytes = vec![0; most];
+        match self.reader().read_at(offset, &mut bytes).map_err(|e| e.to_string())? {
+            Read::Bytes(n) => {
+                bytes.truncate(n);
+                let next_offset = offset + n as u64;
+                Ok(Pulled { snapshot: None, bytes, next_offset, over: over && next_offset >= end })
+            }
+            Read::Gap { .. } => Ok(self.snapshot()),
+            Read::End => Ok(Pulled { snapshot: None, bytes: Vec::new(), next_offset: offset, over }),
+        }
+    }
+
+    fn snapshot(&self) -> Pulled {
+        let model = self.model();
+        let (rows, cols) = model.screen.size();
+        let (end, over) = *self.end.borrow();
+        Pulled {
+            snapshot: Some((cols, rows)),
+            bytes: model.screen.snapshot(),
+            next_offset: model.fed,
+            over: over && model.fed >= end,
+        }
+    }
+
+    /// The visible screen as plain text.
+    pub fn text(&self) -> String {
+        self.model().screen.text()
+    }
+}

@@ -1,0 +1,35 @@
+//! The loop: event in, step, commit, act.
+//!
+//! Imports: `carillon-core` for every decision, `carillon-store` for the ledger. The rest of the
+//! world is behind the trait [`world::World`]; only `host/` names the concrete crates of floor 1
+//! (supervisor, screen, tidy, agents).
+//!
+//! One thread owns the writing connection and all state that is not on the disk. Requests and
+//! reports from the world are events in its queue. The order is always: compute with `core`, commit
+//! with the change row in the same transaction, then act. After a crash the engine plans again from
+//! what it observes; it never replays.
+//!
+//! Reading order: [`config`], [`world`], `main_loop`, `requests/` (what may be asked of it),
+//! [`engine`] (the handle), `recover` and `shutdown`, `host/`.
+//!
+//! Tests: `tests/` drives the loop with a fake world; what needs real processes stands in the
+//! repository's `tests/`.
+
+pub mod config;
+pub mod engine;
+pub mod error;
+mod event;
+pub mod host;
+mod main_loop;
+mod newest;
+mod recover;
+pub mod requests;
+mod secrets;
+pub mod settings;
+mod shutdown;
+pub mod world;
+
+pub use config::{Config, Paths};
+pub use engine::Engine;
+pub use error::{Error, OpenError};
+pub use shutdown::AtExit;

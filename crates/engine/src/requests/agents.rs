@@ -1,0 +1,311 @@
+//! Agents: adding, starting, stopping, removing.
+
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+use carillon_agents::adapter::{Adapter, terminal_argv};
+use carillon_agents::child_env::{Connection, child_env};
+use carillon_core::agent::{AgentState, state_of};
+use carillon_core::id::{AgentId, RunId};
+use carillon_core::run::State;
+use carillon_core::words::{Agent, Mode, Profile};
+use carillon_core::{limits, name};
+use carillon_store::agents;
+use carillon_store::runs::{self, RunRow};
+
+use crate::engine::Engine;
+use crate::error::Error;
+use crate::main_loop::{MainLoop, now_ms};
+use crate::requests::find::find;
+use crate::requests::profiles::resolve;
+use crate::secrets;
+use crate::world::LaunchOrder;
+
+/// An agent to add.
+#[derive(Clone, Debug)]
+pub struct NewAgent {
+    /// Its name, unique within the project.
+    pub name: String,
+    /// The project, by name, id or path.
+    pub project: String,
+    /// The profile, by name or id.
+    pub profile: String,
+    /// What the user looks at.
+    pub mode: Mode,
+    /// What it is told to be.
+    pub role: String,
+    /// Where it works.
+    pub workdir: Workdir,
+}
+
+/// Where an agent works.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Workdir {
+    /// In the project's root.
+    Root,
+    /// In this directory.
+    Path(PathBuf),
+}
+
+/// An agent with what it is doing.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct AgentView {
+    /// The agent.
+    pub agent: Agent,
+    /// What it is doing.
+    pub state: AgentState,
+    /// Its newest run.
+    pub run: Option<RunRow>,
+}
+
+/// A terminal that nobody has looked at yet, in columns and rows.
+const SIZE_UNSEEN: (u16, u16) = (80, 24);
+
+impl Engine {
+    /// The agents of a project, or all.
+    pub fn agents(&self, project: Option<&str>) -> Result<Vec<AgentView>, Error> {
+        let project = project.map(|key| self.project(key)).transpose()?;
+        let views = self.read(|db| {
+            let agents = agents::list(db)?;
+            let here = |agent: &Agent| project.as_ref().is_none_or(|p| p.id == agent.project);
+            agents
+                .into_iter()
+                .filter(here)
+                .map(|agent| Ok((runs::newest_of(db, &agent.id)?, agent)))
+                .collect::<Result<Vec<_>, _>>()
+        })?;
+        Ok(views.into_iter().map(|(run, agent)| self.view(agent, run)).collect())
+    }
+
+    /// One agent, by name or id.
+    pub fn agent(&self, key: &str) -> Result<AgentView, Error> {
+        let agent = find(self.read(agents::list)?, key)?;
+        let run = self.read(|db| runs::newest_of(db, &agent.id))?;
+        Ok(self.view(agent, run))
+    }
+
+    fn view(&self, agent: Agent, run: Option<RunRow>) -> AgentView {
+        let run = run.map(|row| self.with_live_size(row));
+        let ran_ms = run.as_ref().and_then(|r| u64::try_from(r.ended_ms? - r.started_ms?).ok());
+        let state = state_of(run.as_ref().map(|r| &r.state), ran_ms);
+        AgentView { agent, state, run }
+    }
+
+    /// Adds an agent. Nothing is started.
+    pub fn add_agent(&self, new: NewAgent) -> Result<AgentView, Error> {
+        name::check(&new.name).map_err(|e| Error::invalid(e.to_string(), "choose another name"))?;
+        if new.role.len() > limits::ROLE_MAX_BYTES {
+            return Err(Error::invalid("the role text is too long", "at most 256 KiB"));
+        }
+        let project = self.project(&new.project)?;
+        let profile = self.profile(&new.profile)?;
+        let workdir = match new.workdir {
+            Workdir::Root => PathBuf::from(&project.root),
+            Workdir::Path(path) => existing_dir(&path)?,
+        };
+        let workdir = workdir.into_os_string().into_string().map_err(|path| {
+            Error::failed(format!("the path {path:?} is not UTF-8"), "rename the directory")
+        })?;
+        let agent = Agent {
+            id: AgentId::from_random(*uuid::Uuid::new_v4().as_bytes()),
+            name: new.name,
+            project: project.id,
+            profile: profile.id,
+            mode: new.mode,
+            role: new.role,
+            workdir,
+            stopped_by_user: false,
+        };
+        let added = self.request_blocking(move |inner| {
+            let taken = |a: &Agent| a.project == agent.project && a.name == agent.name;
+            if inner.store.read(agents::list)?.iter().any(taken) {
+                let message = format!("project {:?} has an agent {:?} already", project.name, agent.name);
+                return Err(Error::refused(message, "choose another name"));
+            }
+            inner.store.write(|tx| agents::insert(tx, &agent, now_ms()))?;
+            Ok(agent)
+        })?;
+        Ok(self.view(added, None))
+    }
+
+    /// Starts an agent's program on a terminal. One that runs already is left as it is.
+    pub fn start_agent(&self, key: &str, size: Option<(u16, u16)>) -> Result<AgentView, Error> {
+        let view = self.agent(key)?;
+        if view.run.as_ref().is_some_and(|run| !run.state.is_terminal()) {
+            return Ok(view);
+        }
+        if view.agent.mode == Mode::Headless {
+            let message = format!("agent {:?} has no terminal: it runs when it is asked", view.agent.name);
+            return Err(Error::refused(message, "add one with --mode terminal to work with it in a pane"));
+        }
+        let order = self.prepare(&view.agent, size.unwrap_or(SIZE_UNSEEN))?;
+        let run = order.run.clone();
+        let agent = view.agent;
+        let id = agent.id.clone();
+        let started = self.request_blocking(move |inner| inner.begin(&agent, order))?;
+        // Another start was first: its run is the one to wait for.
+        let run = started.unwrap_or(run);
+        let patience = Duration::from_millis(limits::SUPERVISOR_PATIENCE_MS);
+        self.wait_while(&run, patience, |state| *state == State::Starting)?;
+        self.agent(id.as_str())
+    }
+
+    /// Everything that can be found wrong before anything is recorded.
+    fn prepare(&self, agent: &Agent, size: (u16, u16)) -> Result<LaunchOrder, Error> {
+        let profile = self.profile(agent.profile.as_str())?;
+        let project = self.project(agent.project.as_str())?;
+        let cwd = existing_workdir(agent)?;
+        let vars = self.inner.host.user_env();
+        let program = resolve(&profile.program, &vars, &cwd)?;
+        let run = RunId::from_random(*uuid::Uuid::new_v4().as_bytes());
+        let temp = self.inner.host.choose_temp(Path::new(&project.root))?;
+        let own = secrets::get(&self.inner.paths.secrets, &profile.id).map_err(|e| {
+            let message = format!("the variables of profile {:?} cannot be read: {e}", profile.name);
+            Error::failed(message, "add the profile again")
+        })?;
+        let socket = self.inner.paths.socket.to_string_lossy().into_owned();
+        let ours = [
+            ("CARILLON_AGENT", agent.id.as_str()),
+            ("CARILLON_RUN", run.as_str()),
+            ("CARILLON_SOCKET", socket.as_str()),
+        ];
+        let env = child_env(&vars, &temp.path(), &ours, &own, Connection::Terminal);
+        Ok(LaunchOrder { argv: argv(&profile, &program)?, cwd, env, size, temp, run })
+    }
+
+    /// Stops an agent and waits until it is gone. It stays down until the user starts it.
+    pub fn stop_agent(&self, key: &str) -> Result<AgentView, Error> {
+        let view = self.agent(key)?;
+        self.stop_and_wait(&view, "user")?;
+        self.agent(view.agent.id.as_str())
+    }
+
+    /// Stops an agent and takes it off the list. Its directory and its commits are not touched.
+    pub fn remove_agent(&self, key: &str) -> Result<(), Error> {
+        let view = self.agent(key)?;
+        self.stop_and_wait(&view, "agent_removed")?;
+        self.request_blocking(move |inner| {
+            if inner
+                .store
+                .read(|db| runs::newest_of(db, &view.agent.id))?
+                .is_some_and(|r| !r.state.is_terminal())
+            {
+                return Err(Error::refused("the agent was started meanwhile", "stop it first"));
+            }
+            inner.store.write(|tx| agents::delete(tx, &view.agent))?;
+            for row in inner
+                .store
+                .read(runs::with_dir)?
+                .iter()
+                .filter(|row| row.agent.is_none() && row.state.is_terminal())
+            {
+                inner.world.drop_dir(&row.id, inner.report.clone());
+            }
+            Ok(())
+        })
+    }
+
+    fn stop_and_wait(&self, view: &AgentView, by: &'static str) -> Result<(), Error> {
+        let agent = view.agent.clone();
+        let stopping = self.request_blocking(move |inner| {
+            inner.store.write(|tx| agents::set_stopped(tx, &agent, true))?;
+            let Some(run) = inner.store.read(|db| runs::newest_of(db, &agent.id))? else { return Ok(None) };
+            if run.state.is_terminal() {
+                return Ok(None);
+            }
+            inner.world.stop(&run.id, by);
+            Ok(Some(run.id))
+        })?;
+        let Some(run) = stopping else { return Ok(()) };
+        let patience = Duration::from_millis(limits::SHUTDOWN_MS + limits::SUPERVISOR_PATIENCE_MS);
+        self.wait_while(&run, patience, |state| !state.is_terminal())?;
+        if self.read(|db| runs::get(db, &run))?.is_some_and(|row| !row.state.is_terminal()) {
+            let message = format!("agent {:?} does not end", view.agent.name);
+            return Err(Error::failed(message, "`carillon doctor` shows its processes"));
+        }
+        Ok(())
+    }
+
+    /// Waits until the run's state is another, or the patience is at its end.
+    fn wait_while(
+        &self,
+        run: &RunId,
+        patience: Duration,
+        still: impl Fn(&State) -> bool,
+    ) -> Result<(), Error> {
+        let until = Instant::now() + patience;
+        loop {
+            let seen = self.inner.newest.get();
+            let row = self.read(|db| runs::get(db, run))?;
+            if !row.is_some_and(|row| still(&row.state)) || !self.inner.newest.wait(seen, until) {
+                return Ok(());
+            }
+        }
+    }
+}
+
+impl MainLoop {
+    /// Commits a run, then launches it. Answers the live run instead when there is one.
+    fn begin(&mut self, agent: &Agent, order: LaunchOrder) -> Result<Option<RunId>, Error> {
+        if !self.accepting {
+            return Err(Error::ShuttingDown);
+        }
+        if let Some(row) = self.store.read(|db| runs::newest_of(db, &agent.id))?
+            && !row.state.is_terminal()
+        {
+            return Ok(Some(row.id));
+        }
+        let row = RunRow {
+            id: order.run.clone(),
+            project: agent.project.clone(),
+            agent: Some(agent.id.clone()),
+            state: State::Starting,
+            pid: None,
+            start_time: None,
+            boot_id: None,
+            temp_path: Some(order.temp.path().to_string_lossy().into_owned()),
+            temp_held: true,
+            dir_kept: true,
+            log_bytes: 0,
+            created_ms: now_ms(),
+            started_ms: None,
+            ended_ms: None,
+        };
+        self.store.write(|tx| {
+            runs::insert_starting(tx, &row)?;
+            agents::set_stopped(tx, agent, false)
+        })?;
+        self.world.launch(order, self.report.clone());
+        Ok(None)
+    }
+}
+
+fn argv(profile: &Profile, program: &Path) -> Result<Vec<String>, Error> {
+    let adapter: Adapter = profile.adapter.parse().map_err(|_| {
+        Error::failed(format!("the adapter {:?} is unknown", profile.adapter), "add the profile again")
+    })?;
+    let program = program
+        .to_str()
+        .ok_or_else(|| Error::failed(format!("the path {program:?} is not UTF-8"), "rename the program"))?;
+    Ok(terminal_argv(adapter, program, &profile.args))
+}
+
+/// The directory of an agent. It is never replaced by another: work must not land elsewhere.
+fn existing_workdir(agent: &Agent) -> Result<PathBuf, Error> {
+    let path = PathBuf::from(&agent.workdir);
+    if path.is_dir() {
+        return Ok(path);
+    }
+    let message = format!("the directory of agent {:?} is gone: {}", agent.name, agent.workdir);
+    Err(Error::failed(message, "bring the directory back, or remove the agent and add it again"))
+}
+
+fn existing_dir(path: &Path) -> Result<PathBuf, Error> {
+    let resolved = std::fs::canonicalize(path)
+        .map_err(|e| Error::failed(format!("{} cannot be opened: {e}", path.display()), "check the path"))?;
+    if !resolved.is_dir() {
+        let message = format!("{} is not a directory", path.display());
+        return Err(Error::failed(message, "give a directory"));
+    }
+    Ok(resolved)
+}

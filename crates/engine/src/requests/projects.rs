@@ -1,0 +1,75 @@
+//! Opening repositories and taking them off the list.
+
+use std::path::Path;
+
+use carillon_core::id::ProjectId;
+use carillon_core::words::Project;
+use carillon_store::projects;
+
+use crate::engine::Engine;
+use crate::error::Error;
+use crate::host::repository;
+use crate::main_loop::now_ms;
+use crate::requests::find::find;
+
+impl Engine {
+    /// All projects.
+    pub fn projects(&self) -> Result<Vec<Project>, Error> {
+        self.read(projects::list)
+    }
+
+    /// The project that `key` names: a name, an id, a start of an id, or a path in its repository.
+    pub fn project(&self, key: &str) -> Result<Project, Error> {
+        let all = self.projects()?;
+        if Path::new(key).is_absolute() {
+            let path = std::fs::canonicalize(key).unwrap_or_else(|_| key.into());
+            // The innermost root wins when one repository lies within another.
+            let holds = |p: &&Project| path.starts_with(&p.root);
+            if let Some(project) = all.iter().filter(holds).max_by_key(|p| p.root.len()) {
+                return Ok(project.clone());
+            }
+        }
+        find(all, key)
+    }
+
+    /// Opens the git repository that `path` lies in. Opening it again gives the same project.
+    pub fn add_project(&self, path: &str) -> Result<Project, Error> {
+        let root = repository::top_level(Path::new(path))?;
+        self.request_blocking(move |inner| {
+            if let Some(known) = inner.store.read(|db| projects::by_root(db, &root))? {
+                return Ok(known);
+            }
+            let all = inner.store.read(projects::list)?;
+            let id = ProjectId::from_random(*uuid::Uuid::new_v4().as_bytes());
+            let project = Project { id, name: free_name(&all, &root), root };
+            inner.store.write(|tx| projects::insert(tx, &project, now_ms()))?;
+            Ok(project)
+        })
+    }
+
+    /// Takes a project off the list. Refused while it has agents; the repository is not touched.
+    pub fn remove_project(&self, key: &str) -> Result<(), Error> {
+        let project = self.project(key)?;
+        self.request_blocking(move |inner| {
+            let agents = inner.store.read(carillon_store::agents::list)?;
+            let count = agents.iter().filter(|agent| agent.project == project.id).count();
+            if count > 0 {
+                let message = format!("project {:?} still has {count} agents", project.name);
+                return Err(Error::refused(message, "remove its agents first"));
+            }
+            inner.store.write(|tx| projects::delete(tx, &project.id))?;
+            Ok(())
+        })
+    }
+}
+
+/// The last part of the path, with a number when another project has it already.
+fn free_name(all: &[Project], root: &str) -> String {
+    let base =
+        Path::new(root).file_name().map_or("root".to_owned(), |name| name.to_string_lossy().into_owned());
+    let taken = |name: &str| all.iter().any(|project| project.name == name);
+    if !taken(&base) {
+        return base;
+    }
+    (2..).map(|n| format!("{base}-{n}")).find(|name| !taken(name)).unwrap_or(base)
+}

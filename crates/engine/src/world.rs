@@ -1,0 +1,119 @@
+//! The port through which the loop acts: everything that is neither `core` nor the ledger.
+
+use std::path::PathBuf;
+use std::sync::mpsc::Sender;
+
+use carillon_core::id::RunId;
+use carillon_core::reconcile::Observed;
+use carillon_store::runs::RunRow;
+
+use crate::event::Event;
+
+/// What to start.
+#[derive(Clone, Debug)]
+pub struct LaunchOrder {
+    /// The run, whose row is committed.
+    pub run: RunId,
+    /// Program and arguments; the program is an absolute path.
+    pub argv: Vec<String>,
+    /// The directory to work in.
+    pub cwd: PathBuf,
+    /// The whole environment of the program.
+    pub env: Vec<(std::ffi::OsString, std::ffi::OsString)>,
+    /// Columns and rows of its terminal.
+    pub size: (u16, u16),
+    /// Its temp directory, as `base`, `namespace`, `name`; made now, exclusively.
+    pub temp: TempPlace,
+}
+
+/// The place of a temp directory, chosen before it is made so that the ledger knows it first.
+#[derive(Clone, Debug)]
+pub struct TempPlace {
+    /// The base that passed its preflight.
+    pub base: PathBuf,
+    /// Six hex digits of the data directory and the project.
+    pub namespace: String,
+    /// Eight random characters.
+    pub name: String,
+}
+
+impl TempPlace {
+    /// The directory.
+    pub fn path(&self) -> PathBuf {
+        self.base.join(&self.namespace).join(&self.name)
+    }
+}
+
+/// Facts of a run's leader, from its supervisor's own record.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Facts {
+    /// Process id.
+    pub pid: Option<u32>,
+    /// Start time in clock ticks since the boot.
+    pub start_time: Option<u64>,
+    /// The boot under which it began.
+    pub boot_id: Option<String>,
+    /// When it began, in Unix milliseconds.
+    pub started_ms: Option<i64>,
+    /// When it ended, in Unix milliseconds.
+    pub ended_ms: Option<i64>,
+    /// Bytes of its output so far.
+    pub log_bytes: u64,
+}
+
+/// The way back: what the world tells the loop.
+#[derive(Clone)]
+pub struct Report(pub(crate) Sender<Event>);
+
+impl Report {
+    /// The supervisor answers.
+    pub fn began(&self, run: &RunId, facts: Facts) {
+        self.send(Event::RunBegan { run: run.clone(), facts });
+    }
+
+    /// Nothing was started.
+    pub fn launch_failed(&self, run: &RunId, message: String) {
+        self.send(Event::LaunchFailed { run: run.clone(), message });
+    }
+
+    /// The supervisor has let go: look what it left.
+    pub fn over(&self, run: &RunId) {
+        self.send(Event::RunOver { run: run.clone() });
+    }
+
+    /// The temp directory is in the trash, or was not there.
+    pub fn temp_buried(&self, run: &RunId) {
+        self.send(Event::TempBuried { run: run.clone() });
+    }
+
+    /// The run directory is gone.
+    pub fn dir_dropped(&self, run: &RunId) {
+        self.send(Event::DirDropped { run: run.clone() });
+    }
+
+    /// A loop that has ended needs no more reports: the next boot observes for itself.
+    fn send(&self, event: Event) {
+        let _ = self.0.send(event);
+    }
+}
+
+/// The world. Every act is idempotent and returns at once; what takes time runs on threads of the
+/// world's own and comes back as a report.
+pub trait World: Send + Sync + 'static {
+    /// Starts a run and watches over it.
+    fn launch(&self, order: LaunchOrder, report: Report);
+    /// Goes on watching a run that an earlier engine started.
+    fn adopt(&self, run: &RunId, report: Report);
+    /// Looks what is there of a run.
+    fn observe(&self, run: &RunRow) -> Result<(Observed, Facts), String>;
+    /// Asks a run to end; false when its supervisor is not connected.
+    fn stop(&self, run: &RunId, by: &str) -> bool;
+    /// Ends what still carries the marker of a run whose supervisor is gone.
+    fn end_strays(&self, run: &RunId);
+    /// Renames a temp directory into the trash unless it is in use.
+    fn bury_temp(&self, run: &RunId, path: PathBuf, report: Report);
+    /// Removes the directory of a run that is over.
+    fn drop_dir(&self, run: &RunId, report: Report);
+    /// Lets go of all supervisors without a word to them.
+    fn let_go(&self);
+}
