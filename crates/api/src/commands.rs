@@ -1,0 +1,283 @@
+//! The list of commands. The window, the command line and scripts all come through here.
+
+use std::time::Duration;
+
+use carillon_core::words::Mode as CoreMode;
+use carillon_engine::Engine;
+use carillon_engine::requests::{NewAgent, NewProfile, Workdir};
+use serde::de::DeserializeOwned;
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
+use ts_rs::TS;
+
+use crate::app::App;
+use crate::error::ApiError;
+use crate::wire::{
+    Agent, Changes, Detected, Diagnosis, Info, Layout, Level, Mode, Notice, Profile, Project, Run,
+};
+
+/// A command without arguments.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Nothing {}
+
+/// Names a project.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct OneProject {
+    project: String,
+}
+
+/// Names a profile.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct OneProfile {
+    profile: String,
+}
+
+/// Names an agent.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct OneAgent {
+    agent: String,
+}
+
+/// Names a run.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct OneRun {
+    run: String,
+}
+
+/// Opens a repository.
+#[derive(Clone, Debug, Serialize, Deserialize, TS)]
+#[serde(deny_unknown_fields)]
+pub struct ProjectAdd {
+    /// An absolute path in it.
+    pub path: String,
+}
+
+/// Adds a profile.
+#[derive(Clone, Debug, Serialize, Deserialize, TS)]
+#[serde(deny_unknown_fields)]
+pub struct ProfileAdd {
+    /// Its name.
+    pub name: String,
+    /// `claude`, `codex`, `gemini`, `opencode`, `acp` or `plain`.
+    pub adapter: String,
+    /// A path, or a name on the user's PATH.
+    pub program: String,
+    /// Arguments.
+    #[serde(default)]
+    pub args: Vec<String>,
+    /// Variables of its own, by name.
+    #[serde(default)]
+    #[ts(type = "Record<string, string>")]
+    pub env: std::collections::BTreeMap<String, String>,
+}
+
+/// Lists agents.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct AgentsList {
+    project: Option<String>,
+}
+
+/// Adds an agent.
+#[derive(Clone, Debug, Serialize, Deserialize, TS)]
+#[serde(deny_unknown_fields)]
+pub struct AgentAdd {
+    /// Its name.
+    pub name: String,
+    /// A project by name, id or path.
+    pub project: String,
+    /// A profile by name or id.
+    pub profile: String,
+    /// Terminal unless said otherwise.
+    #[serde(default)]
+    #[ts(optional)]
+    pub mode: Option<Mode>,
+    /// What it is told to be.
+    #[serde(default)]
+    #[ts(optional)]
+    pub role: Option<String>,
+    /// `root`, or an absolute path.
+    #[serde(default)]
+    #[ts(optional)]
+    pub workdir: Option<String>,
+}
+
+/// Starts an agent.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct AgentStart {
+    agent: String,
+    cols: Option<u16>,
+    rows: Option<u16>,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct LayoutSet {
+    project: String,
+    layout: Value,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct SettingsSet {
+    patch: Map<String, Value>,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct TerminalWrite {
+    run: String,
+    data: String,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct TerminalResize {
+    run: String,
+    cols: u16,
+    rows: u16,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct ChangesWait {
+    after: Option<u64>,
+    #[serde(default)]
+    wait_ms: u64,
+}
+
+/// Calls one command by name.
+pub async fn call(app: &App, method: &str, params: Value) -> Result<Value, ApiError> {
+    if method == "changes_wait" {
+        let request: ChangesWait = read(params)?;
+        let changes = app.engine().changes(request.after, Duration::from_millis(request.wait_ms)).await?;
+        return answer(Changes::from(changes));
+    }
+    // The others touch files, processes or the ledger: they run where blocking is no harm.
+    let (app, method) = (app.clone(), method.to_owned());
+    let called = tokio::task::spawn_blocking(move || call_blocking(&app, &method, params)).await;
+    called.unwrap_or_else(|error| Err(ApiError::failed(format!("the command broke off: {error}"))))
+}
+
+fn call_blocking(app: &App, method: &str, params: Value) -> Result<Value, ApiError> {
+    let engine = app.engine();
+    match method {
+        "info" => read(params).and_then(|Nothing {}| answer(info(app))),
+        "raise" => read(params).and_then(|Nothing {}| answer(app.raise())),
+        "doctor" => read(params).and_then(|Nothing {}| answer(Diagnosis::of(engine.doctor()?))),
+        "projects_list" => read(params).and_then(|Nothing {}| list::<Project, _>(engine.projects()?)),
+        "project_add" => {
+            read(params).and_then(|r: ProjectAdd| answer(Project::from(engine.add_project(&r.path)?)))
+        }
+        "project_remove" => read(params).and_then(|r: OneProject| answer(engine.remove_project(&r.project)?)),
+        "demo_open" => read(params).and_then(|Nothing {}| answer(Project::from(engine.open_demo()?))),
+        "profiles_list" => read(params).and_then(|Nothing {}| list::<Profile, _>(engine.profiles()?)),
+        "profile_add" => {
+            read(params).and_then(|r| answer(Profile::from(engine.add_profile(new_profile(r))?)))
+        }
+        "profile_remove" => read(params).and_then(|r: OneProfile| answer(engine.remove_profile(&r.profile)?)),
+        "profile_detect" => {
+            read(params).and_then(|Nothing {}| list::<Detected, _>(engine.detect_profiles()?))
+        }
+        "agents_list" => {
+            read(params).and_then(|r: AgentsList| list::<Agent, _>(engine.agents(r.project.as_deref())?))
+        }
+        "agent_add" => read(params).and_then(|r| answer(Agent::from(engine.add_agent(new_agent(r)?)?))),
+        "agent_start" => read(params)
+            .and_then(|r: AgentStart| answer(Agent::from(engine.start_agent(&r.agent, r.cols.zip(r.rows))?))),
+        "agent_stop" => {
+            read(params).and_then(|r: OneAgent| answer(Agent::from(engine.stop_agent(&r.agent)?)))
+        }
+        "agent_remove" => read(params).and_then(|r: OneAgent| answer(engine.remove_agent(&r.agent)?)),
+        "run_show" => read(params).and_then(|r: OneRun| answer(Run::from(engine.run(&r.run)?))),
+        "layout_get" => read(params).and_then(|r: OneProject| answer(layout(engine, &r.project)?)),
+        "layout_set" => {
+            read(params).and_then(|r: LayoutSet| answer(engine.set_layout(&r.project, &r.layout)?))
+        }
+        "settings_get" => read(params).and_then(|Nothing {}| answer(engine.settings()?)),
+        "settings_set" => read(params).and_then(|r: SettingsSet| answer(engine.set_settings(r.patch)?)),
+        "terminal_write" => {
+            read(params).and_then(|r: TerminalWrite| answer(engine.terminal_write(&r.run, &r.data)?))
+        }
+        "terminal_resize" => {
+            read(params).and_then(|r: TerminalResize| answer(engine.terminal_resize(&r.run, r.cols, r.rows)?))
+        }
+        other => Err(ApiError::invalid(format!("there is no command {other:?}"))),
+    }
+}
+
+fn read<T: DeserializeOwned>(params: Value) -> Result<T, ApiError> {
+    let params = if params.is_null() { Value::Object(Map::new()) } else { params };
+    serde_json::from_value(params).map_err(|e| ApiError::invalid(format!("the request cannot be read: {e}")))
+}
+
+/// Nothing to tell is an empty object, so that an answer is always JSON that can grow.
+fn answer<T: Serialize>(value: T) -> Result<Value, ApiError> {
+    let value = serde_json::to_value(value).map_err(|e| ApiError::failed(e.to_string()))?;
+    Ok(if value.is_null() { Value::Object(Map::new()) } else { value })
+}
+
+fn list<T: Serialize + From<U>, U>(rows: Vec<U>) -> Result<Value, ApiError> {
+    answer(rows.into_iter().map(T::from).collect::<Vec<T>>())
+}
+
+fn info(app: &App) -> Info {
+    let engine = app.engine();
+    let notice = |n: carillon_engine::engine::Notice| Notice {
+        level: if n.is_error { Level::Error } else { Level::Warn },
+        text: n.text,
+        hint: n.hint,
+    };
+    Info {
+        version: env!("CARGO_PKG_VERSION").to_owned(),
+        pid: std::process::id(),
+        home: engine.paths().home.to_string_lossy().into_owned(),
+        socket: engine.paths().socket.to_string_lossy().into_owned(),
+        notices: engine.notices().into_iter().map(notice).collect(),
+        demo: app.is_demo(),
+    }
+}
+
+fn layout(engine: &Engine, project: &str) -> Result<Layout, ApiError> {
+    Ok(Layout { layout: engine.layout(project)?.unwrap_or(Value::Null) })
+}
+
+fn new_profile(request: ProfileAdd) -> NewProfile {
+    NewProfile {
+        name: request.name,
+        adapter: request.adapter,
+        program: request.program,
+        args: request.args,
+        env: request.env.into_iter().collect(),
+    }
+}
+
+fn new_agent(request: AgentAdd) -> Result<NewAgent, ApiError> {
+    let workdir = match request.workdir.as_deref() {
+        None | Some("root") => Workdir::Root,
+        Some("new") => {
+            let message = "a workdir of its own (`new`) cannot be made in this version";
+            let hint = "leave it out to work in the project's root, or give the path of a worktree";
+            let code = crate::error::Code::Refused;
+            return Err(ApiError { code, message: message.to_owned(), hint: Some(hint.to_owned()) });
+        }
+        Some(path) => Workdir::Path(path.into()),
+    };
+    Ok(NewAgent {
+        name: request.name,
+        project: request.project,
+        profile: request.profile,
+        mode: match request.mode {
+            None | Some(Mode::Terminal) => CoreMode::Terminal,
+            Some(Mode::Headless) => CoreMode::Headless,
+        },
+        role: request.role.unwrap_or_default(),
+        workdir,
+    })
+}

@@ -1,0 +1,60 @@
+//! The `carillon` binary: the command line, the engine without a window (`serve`), the supervisor of
+//! a run (`supervise`) and the demo agent.
+//!
+//! Imports: `carillon-api` for every command; `carillon-supervisor` for its main. It never opens the
+//! ledger while an engine holds it: all goes through the socket.
+//!
+//! Invariants: one JSON value on standard output with `--json`, messages on standard error; exit
+//! codes 0 done, 1 the thing failed, 2 wrong use, 3 no engine is running, 4 refused.
+//!
+//! Tests: `tests/`, on the built binary.
+
+mod agent;
+mod args;
+mod connect;
+mod demo_agent;
+mod doctor;
+mod outcome;
+mod profile;
+mod project;
+mod serve;
+mod table;
+
+use std::process::ExitCode;
+
+use clap::Parser;
+
+fn main() -> ExitCode {
+    // The supervisor outlives everything else in this binary and must stay small: it is reached
+    // before anything is set up for the others.
+    let mut words = std::env::args_os();
+    let _ = words.next();
+    if words.next().is_some_and(|word| word == "supervise") {
+        let code = carillon_supervisor::supervise::main(words);
+        return ExitCode::from(u8::try_from(code).unwrap_or(1));
+    }
+    let args = match args::Args::try_parse() {
+        Ok(args) => args,
+        Err(error) => {
+            let _ = error.print();
+            return ExitCode::from(if error.use_stderr() { outcome::WRONG_USE } else { 0 });
+        }
+    };
+    let json = args.json;
+    match run(args) {
+        Ok(code) => code,
+        Err(error) => outcome::report(&error, json),
+    }
+}
+
+fn run(args: args::Args) -> Result<ExitCode, carillon_api::ApiError> {
+    let json = args.json;
+    match args.command {
+        args::Command::Serve(serve) => serve::run(&serve),
+        args::Command::Project { command } => project::run(command, json),
+        args::Command::Profile { command } => profile::run(command, json),
+        args::Command::Agent { command } => agent::run(command, json),
+        args::Command::Doctor => doctor::run(json),
+        args::Command::DemoAgent => Ok(demo_agent::run()),
+    }
+}

@@ -1,0 +1,48 @@
+//! How a command ends: its exit code, and its error in words or as JSON.
+
+use std::io::Write;
+use std::process::ExitCode;
+
+use carillon_api::{ApiError, Code};
+use serde_json::{Value, json};
+
+pub(crate) const WRONG_USE: u8 = 2;
+
+/// Says what went wrong on standard error; the code is the command's.
+pub(crate) fn report(error: &ApiError, json: bool) -> ExitCode {
+    let mut err = std::io::stderr().lock();
+    // A closed standard error leaves the exit code to tell.
+    let _ = if json {
+        let body = json!({"code": error.code, "message": error.message, "hint": error.hint});
+        writeln!(err, "{}", json!({ "error": body }))
+    } else {
+        writeln!(err, "carillon: {}", error.message)
+            .and_then(|()| error.hint.as_ref().map_or(Ok(()), |hint| writeln!(err, "  {hint}")))
+    };
+    ExitCode::from(match error.code {
+        Code::NotFound | Code::Failed => 1,
+        Code::Invalid => WRONG_USE,
+        Code::NoEngine => 3,
+        Code::Refused => 4,
+    })
+}
+
+/// Prints an answer: as JSON, or as `words` puts it. A reader that has gone is no failure.
+pub(crate) fn print(value: &Value, json: bool, words: impl FnOnce(&Value) -> String) -> ExitCode {
+    let text = if json { format!("{value}\n") } else { words(value) };
+    let mut out = std::io::stdout().lock();
+    match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) if error.kind() == std::io::ErrorKind::BrokenPipe => ExitCode::SUCCESS,
+        Err(_) => ExitCode::FAILURE,
+    }
+}
+
+/// A text field of an answer, made fit for a terminal: no control characters reach it.
+pub(crate) fn text<'a>(value: &'a Value, field: &str) -> std::borrow::Cow<'a, str> {
+    let text = value.get(field).and_then(Value::as_str).unwrap_or("-");
+    if text.chars().any(char::is_control) {
+        return text.chars().filter(|c| !c.is_control()).collect::<String>().into();
+    }
+    text.into()
+}
