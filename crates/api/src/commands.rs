@@ -7,13 +7,13 @@ use carillon_engine::Engine;
 use carillon_engine::requests::{NewAgent, NewProfile, Workdir};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
-use serde_json::{Map, Value};
+use serde_json::{Map, Value, json};
 use ts_rs::TS;
 
 use crate::app::App;
 use crate::error::ApiError;
 use crate::wire::{
-    Agent, Changes, Detected, Diagnosis, Info, Layout, Level, Mode, Notice, Profile, Project, Run,
+    Agent, Changes, Detected, Diagnosis, Info, Layout, Level, Mode, Notice, Profile, Project, Run, Settings,
 };
 
 /// A command without arguments.
@@ -200,8 +200,13 @@ fn call_blocking(app: &App, method: &str, params: Value) -> Result<Value, ApiErr
         "layout_set" => {
             read(params).and_then(|r: LayoutSet| answer(engine.set_layout(&r.project, &r.layout)?))
         }
-        "settings_get" => read(params).and_then(|Nothing {}| answer(engine.settings()?)),
-        "settings_set" => read(params).and_then(|r: SettingsSet| answer(engine.set_settings(r.patch)?)),
+        "settings_get" => read(params).and_then(|Nothing {}| answer(Settings::from(engine.settings()?))),
+        "settings_set" => {
+            read(params).and_then(|r: SettingsSet| answer(Settings::from(engine.set_settings(r.patch)?)))
+        }
+        "terminal_text" => {
+            read(params).and_then(|r: OneRun| answer(json!({"text": engine.terminal_text(&r.run)?})))
+        }
         "terminal_write" => {
             read(params).and_then(|r: TerminalWrite| answer(engine.terminal_write(&r.run, &r.data)?))
         }

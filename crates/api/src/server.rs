@@ -111,6 +111,8 @@ async fn serve(app: App, stream: UnixStream) {
     let (answers, mut ready) = mpsc::channel::<String>(CALLS_PER_CONNECTION);
     let slots = Arc::new(Semaphore::new(CALLS_PER_CONNECTION));
     let mut calls = JoinSet::new();
+    // After an error the reader ends once, and goes on when it is asked again.
+    let mut goes_on = false;
     loop {
         tokio::select! {
             Some(answer) = ready.recv() => {
@@ -128,7 +130,9 @@ async fn serve(app: App, stream: UnixStream) {
                         drop(slot);
                     });
                 }
+                None if goes_on => goes_on = false,
                 Some(Err(LinesCodecError::MaxLineLengthExceeded)) => {
+                    goes_on = true;
                     let most = limits::REQUEST_MAX_BYTES;
                     let error = ApiError::invalid(format!("the request is longer than {most} bytes"));
                     if out.send(pack(Value::Null, Err(error))).await.is_err() {

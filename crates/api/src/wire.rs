@@ -5,7 +5,9 @@ use carillon_core::agent::AgentState as CoreState;
 use carillon_core::run::{self, State};
 use carillon_core::words;
 use carillon_engine::requests as engine;
-use carillon_engine::settings as set;
+use carillon_engine::settings::{
+    self as set, ClipboardWrite as SetClipboard, ExitChoice as SetExit, Theme as SetTheme,
+};
 use serde::{Deserialize, Serialize};
 use ts_rs::TS;
 
@@ -46,6 +48,7 @@ pub struct Profile {
     /// Its name.
     pub name: String,
     /// `claude`, `codex`, `gemini`, `opencode`, `acp` or `plain`.
+    #[ts(type = "AdapterName")]
     pub adapter: String,
     /// A path, or a name on the user's PATH.
     pub program: String,
@@ -165,6 +168,7 @@ pub enum AgentState {
 /// What the user looks at.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, TS)]
 #[serde(rename_all = "snake_case")]
+#[ts(rename = "AgentMode")]
 pub enum Mode {
     /// A program on a terminal of its own.
     Terminal,
@@ -298,7 +302,80 @@ pub struct Info {
     pub demo: bool,
 }
 
-pub use set::Settings;
+/// Light or dark.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, TS)]
+#[serde(rename_all = "snake_case")]
+pub enum Theme {
+    /// As the desktop says.
+    System,
+    /// Light.
+    Light,
+    /// Dark.
+    Dark,
+}
+
+/// What happens to running agents when Carillon quits.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, TS)]
+#[serde(rename_all = "snake_case")]
+pub enum AtExit {
+    /// The window asks.
+    Ask,
+    /// They stop.
+    Stop,
+    /// They keep running.
+    Keep,
+}
+
+/// Whether programs may write the clipboard.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, TS)]
+#[serde(rename_all = "snake_case")]
+pub enum ClipboardWrite {
+    /// The window asks each time.
+    Ask,
+    /// Yes.
+    Allow,
+    /// No.
+    Deny,
+}
+
+/// What the user has set.
+#[derive(Clone, Debug, Serialize, Deserialize, TS)]
+pub struct Settings {
+    /// Light or dark.
+    pub theme: Theme,
+    /// Size of the terminal's font, in CSS pixels.
+    pub font_size: u8,
+    /// What happens to running agents when Carillon quits.
+    pub at_exit: AtExit,
+    /// Lines of scrollback in a pane.
+    pub scrollback: u32,
+    /// Whether programs may write the clipboard.
+    pub clipboard_write: ClipboardWrite,
+}
+
+impl From<set::Settings> for Settings {
+    fn from(settings: set::Settings) -> Self {
+        Self {
+            theme: match settings.theme {
+                SetTheme::System => Theme::System,
+                SetTheme::Light => Theme::Light,
+                SetTheme::Dark => Theme::Dark,
+            },
+            font_size: settings.font_size,
+            at_exit: match settings.at_exit {
+                SetExit::Ask => AtExit::Ask,
+                SetExit::Stop => AtExit::Stop,
+                SetExit::Keep => AtExit::Keep,
+            },
+            scrollback: settings.scrollback,
+            clipboard_write: match settings.clipboard_write {
+                SetClipboard::Ask => ClipboardWrite::Ask,
+                SetClipboard::Allow => ClipboardWrite::Allow,
+                SetClipboard::Deny => ClipboardWrite::Deny,
+            },
+        }
+    }
+}
 
 /// How a check of the doctor came out.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, TS)]
@@ -342,6 +419,7 @@ impl From<engine::Check> for Check {
 
 /// What the doctor says.
 #[derive(Clone, Debug, Serialize, Deserialize, TS)]
+#[ts(rename = "Doctor")]
 pub struct Diagnosis {
     /// Nothing fails.
     pub ok: bool,
@@ -363,8 +441,8 @@ pub struct Change {
     /// Its place in the order.
     #[ts(type = "number")]
     pub seq: u64,
-    /// What kind of row: `projectChanged`, `profileChanged`, `agentChanged`, `runChanged`,
-    /// `settingsChanged`, `layoutChanged`.
+    /// What kind of row.
+    #[ts(type = "ChangeTag")]
     pub tag: String,
     /// The id of the row.
     pub id: String,

@@ -35,10 +35,7 @@ fn main() -> ExitCode {
     }
     let args = match args::Args::try_parse() {
         Ok(args) => args,
-        Err(error) => {
-            let _ = error.print();
-            return ExitCode::from(if error.use_stderr() { outcome::WRONG_USE } else { 0 });
-        }
+        Err(error) => return outcome::wrong_use(&error),
     };
     let json = args.json;
     match run(args) {

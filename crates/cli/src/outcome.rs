@@ -27,6 +27,21 @@ pub(crate) fn report(error: &ApiError, json: bool) -> ExitCode {
     })
 }
 
+/// What the words of the command line were not: a command. Help and version come here as well, and
+/// are no error.
+pub(crate) fn wrong_use(error: &clap::Error) -> ExitCode {
+    let wants_json = std::env::args_os().any(|word| word == "--json");
+    if wants_json && error.use_stderr() {
+        let text = error.render().to_string();
+        let (message, hint) = text.trim().split_once("\n\n").unwrap_or((text.trim(), "see `carillon --help`"));
+        let message = message.trim_start_matches("error: ").to_owned();
+        let hint = Some(hint.trim().to_owned());
+        return report(&ApiError { code: Code::Invalid, message, hint }, true);
+    }
+    let _ = error.print();
+    ExitCode::from(if error.use_stderr() { WRONG_USE } else { 0 })
+}
+
 /// Prints an answer: as JSON, or as `words` puts it. A reader that has gone is no failure.
 pub(crate) fn print(value: &Value, json: bool, words: impl FnOnce(&Value) -> String) -> ExitCode {
     let text = if json { format!("{value}\n") } else { words(value) };

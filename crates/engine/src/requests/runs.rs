@@ -71,6 +71,13 @@ impl Engine {
         terminal.pull(offset, wait).await.map_err(|message| not_live(&message))
     }
 
+    /// The visible screen of a terminal as plain text, also of one that has ended.
+    pub fn terminal_text(&self, run: &str) -> Result<String, Error> {
+        let run = run_id(run)?;
+        let terminal = self.inner.host.terminal(&run).map_err(|message| not_live(&message))?;
+        Ok(terminal.text())
+    }
+
     /// Tells a terminal its size. A size without columns or rows is ignored.
     pub fn terminal_resize(&self, run: &str, cols: u16, rows: u16) -> Result<(), Error> {
         let run = run_id(run)?;

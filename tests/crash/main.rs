@@ -1,0 +1,10 @@
+//! The engine is killed at any moment and started again: nothing is lost, nothing is left, nothing
+//! is told wrong.
+
+#[path = "../../crates/cli/tests/support/mod.rs"]
+mod support;
+
+mod exits;
+mod recovery;
+mod rounds;
+mod temp;
