@@ -50,9 +50,8 @@ fn a_run_that_never_came_up_leaves_none() {
     std::fs::set_permissions(&broken, std::os::unix::fs::PermissionsExt::from_mode(0o755)).unwrap();
     world.ok(&["profile", "add", "p", "--adapter", "plain", "--program", broken.to_str().unwrap()]);
     world.ok(&["agent", "add", "one", "--project", "repo", "--profile", "p"]);
-    let output = world.run(&["agent", "start", "one", "--json"]);
-    assert_eq!(output.status.code(), Some(1), "{output:?}");
-    let agent = world.agent("one");
+    world.run(&["agent", "start", "one"]);
+    let agent = world.wait_until_over("one");
     assert_eq!(agent["state"], "failed", "{agent}");
     world.wait_for("no temp left", || world.temp_entries().is_empty().then_some(()));
 }
