@@ -129,6 +129,11 @@ impl App {
             OpenError::Engine(carillon_engine::OpenError::Socket { path: socket, why: error.to_string() })
         })?;
         let _ = app.inner.server.set(server);
+        if app.inner.demo
+            && let Err(error) = app.inner.engine.open_demo()
+        {
+            app.inner.engine.notice(&error);
+        }
         Ok(app)
     }
 

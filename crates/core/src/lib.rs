@@ -21,4 +21,5 @@ pub mod limits;
 pub mod name;
 pub mod reconcile;
 pub mod run;
+pub mod task;
 pub mod words;

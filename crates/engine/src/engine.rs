@@ -74,7 +74,7 @@ impl Engine {
         let as_home = |error: Error| OpenError::Home { home: paths.home.clone(), why: error.to_string() };
         let (mut main_loop, newest) =
             MainLoop::new(opened.store, world.clone(), paths.clone(), events.clone()).map_err(as_home)?;
-        let found = main_loop.recover().map_err(as_home)?;
+        let found = main_loop.boot().map_err(as_home)?;
         tracing::info!(?found, home = %paths.home.display(), "recovered");
         if found.unknown > 0 {
             notices.push(Notice {
@@ -83,7 +83,6 @@ impl Engine {
                 hint: Some("`carillon doctor` tells more".to_owned()),
             });
         }
-        main_loop.announce();
         std::thread::Builder::new()
             .name("engine".to_owned())
             .spawn(move || main_loop.run(&queue))
@@ -120,6 +119,13 @@ impl Engine {
         self.inner.notices.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
+    /// Adds what went wrong at the start to what the user should know.
+    pub fn notice(&self, error: &Error) {
+        let hint = error.hint().map(str::to_owned);
+        let notice = Notice { is_error: true, text: error.to_string(), hint };
+        self.inner.notices.lock().unwrap_or_else(PoisonError::into_inner).push(notice);
+    }
+
     /// The terminals of this engine's runs.
     pub fn host(&self) -> &Arc<Host> {
         &self.inner.host
@@ -132,7 +138,12 @@ impl Engine {
     ) -> Result<T, Error> {
         let (reply, answer) = mpsc::channel();
         let request = Event::Requested(Box::new(move |main_loop| {
-            let _ = reply.send(work(main_loop));
+            let result = work(main_loop);
+            main_loop.answer_later(move |committed| {
+                let not_kept = |why| Error::failed(why, "free some space on the disk of the data directory");
+                // Whoever asked may have gone.
+                let _ = reply.send(committed.map_err(not_kept).and(result));
+            });
         }));
         self.inner.events.send(request).map_err(|_| Error::ShuttingDown)?;
         answer.recv().map_err(|_| Error::ShuttingDown)?

@@ -10,6 +10,7 @@ use crate::world::Facts;
 /// A piece of work that a request brings along: it computes, commits and acts on the loop's thread.
 pub(crate) type Request = Box<dyn FnOnce(&mut MainLoop) + Send>;
 
+#[expect(clippy::large_enum_variant, reason = "an event lives for a moment")]
 pub(crate) enum Event {
     /// Somebody asks for something.
     Requested(Request),
@@ -25,4 +26,31 @@ pub(crate) enum Event {
     DirDropped { run: RunId },
     /// The loop ends and says so.
     Closed { done: Sender<()> },
+}
+
+impl Event {
+    /// The event once more, for when the ledger could not be written. A request is answered with the
+    /// failure instead.
+    pub(crate) fn again(&self) -> Option<Event> {
+        match self {
+            Self::Requested(_) | Self::Closed { .. } => None,
+            Self::RunBegan { run, facts } => Some(Self::RunBegan { run: run.clone(), facts: facts.clone() }),
+            Self::LaunchFailed { run, message } => {
+                Some(Self::LaunchFailed { run: run.clone(), message: message.clone() })
+            }
+            Self::RunOver { run } => Some(Self::RunOver { run: run.clone() }),
+            Self::TempBuried { run } => Some(Self::TempBuried { run: run.clone() }),
+            Self::DirDropped { run } => Some(Self::DirDropped { run: run.clone() }),
+        }
+    }
+
+    /// Whether somebody relies on it also after a power cut. The rest is found again by looking.
+    pub(crate) fn is_promise(&self) -> bool {
+        match self {
+            Self::Requested(_) | Self::LaunchFailed { .. } | Self::RunOver { .. } => true,
+            Self::RunBegan { .. } | Self::TempBuried { .. } | Self::DirDropped { .. } | Self::Closed { .. } => {
+                false
+            }
+        }
+    }
 }

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, Sender};
-use std::time::{SystemTime, UNIX_EPOCH};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use crate::config::Paths;
 use crate::error::Error;
@@ -11,6 +11,7 @@ use crate::newest::Newest;
 use crate::world::{Facts, Report, World};
 use carillon_core::id::RunId;
 use carillon_core::limits;
+use carillon_core::reconcile::Observed;
 use carillon_core::run::{self, Effect, State};
 use carillon_store::runs::RunRow;
 use carillon_store::{Store, changes, runs};
@@ -18,15 +19,30 @@ use carillon_store::{Store, changes, runs};
 /// What the loop's thread owns.
 pub struct MainLoop {
     pub(crate) store: Store,
-    pub(crate) world: Arc<dyn World>,
+    world: Arc<dyn World>,
     pub(crate) paths: Paths,
-    pub(crate) report: Report,
+    report: Report,
     /// False once the shutdown has begun: nothing new starts.
     pub(crate) accepting: bool,
+    /// What is done when the batch is committed.
+    later: Vec<Later>,
     /// The newest change, for everybody who waits for one.
     newest: Arc<Newest>,
     since_trim: u64,
 }
+
+/// What waits for a commit.
+enum Later {
+    /// An act on the world. It is done only when the commit worked.
+    Act(Box<dyn FnOnce(&dyn World, &Report) + Send>),
+    /// An answer. It is told whether the commit worked.
+    Answer(Box<dyn FnOnce(Result<(), String>) + Send>),
+}
+
+/// Most events that share one commit.
+const BATCH: usize = 64;
+/// Pause before the reports of the world are taken up again when the ledger could not be written.
+const RETRY: Duration = Duration::from_secs(1);
 
 impl MainLoop {
     pub(crate) fn new(
@@ -38,16 +54,50 @@ impl MainLoop {
         let since_trim = store.read(changes::newest)?;
         let newest = Arc::new(Newest::new(since_trim));
         let report = Report(events);
-        let this = Self { store, world, paths, report, accepting: true, newest: newest.clone(), since_trim };
+        let this = Self {
+            store,
+            world,
+            paths,
+            report,
+            accepting: true,
+            later: Vec::new(),
+            newest: newest.clone(),
+            since_trim,
+        };
         Ok((this, newest))
     }
 
-    /// Runs until it is told to close.
+    /// Runs until it is told to close. Events that came while the last commit was on its way share
+    /// the next one.
     pub(crate) fn run(mut self, events: &Receiver<Event>) {
-        while let Ok(event) = events.recv() {
+        let mut closed = None;
+        while closed.is_none()
+            && let Ok(first) = events.recv()
+        {
+            let mut batch = vec![first];
+            batch.extend(events.try_iter().take(BATCH - 1));
+            closed = self.run_batch(batch);
+        }
+        if let Err(error) = self.store.checkpoint() {
+            tracing::warn!(%error, "the ledger could not be checkpointed; the next start does it");
+        }
+        drop(self);
+        if let Some(done) = closed {
+            let _ = done.send(());
+        }
+    }
+
+    /// Computes, commits, acts: for all events of a batch together. Answers the sender that waits
+    /// for the end, when the batch holds one.
+    fn run_batch(&mut self, batch: Vec<Event>) -> Option<Sender<()>> {
+        let mut closed = None;
+        let again: Vec<Event> = batch.iter().filter_map(Event::again).collect();
+        let durable = batch.iter().any(Event::is_promise);
+        let begun = self.store.begin_batch(durable);
+        for event in batch {
             match event {
-                Event::Requested(work) => work(&mut self),
-                Event::RunBegan { run, facts } => self.run_began(&run, facts),
+                Event::Requested(work) => work(self),
+                Event::RunBegan { run, facts } => self.advance(&run, run::Event::Began, &facts),
                 Event::LaunchFailed { run, message } => {
                     self.advance(&run, run::Event::LaunchFailed { message }, &Facts::default());
                 }
@@ -60,17 +110,51 @@ impl MainLoop {
                     self.commit("noting a dropped run directory", |tx| runs::set_dir_dropped(tx, &run));
                     self.forget_spent();
                 }
-                Event::Closed { done } => {
-                    if let Err(error) = self.store.checkpoint() {
-                        tracing::warn!(%error, "the ledger could not be checkpointed; the next start does it");
-                    }
-                    drop(self);
-                    let _ = done.send(());
-                    return;
-                }
+                Event::Closed { done } => closed = Some(done),
             }
+        }
+        let committed = begun.and_then(|()| self.store.commit_batch());
+        self.finish_batch(committed, again);
+        closed
+    }
+
+    pub(crate) fn finish_batch(&mut self, committed: Result<(), carillon_store::Error>, again: Vec<Event>) {
+        if let Err(error) = &committed {
+            tracing::error!(%error, "the ledger cannot be written; what the world reported is taken up again");
+            let report = self.report.clone();
+            let retry = move || {
+                std::thread::sleep(RETRY);
+                again.into_iter().for_each(|event| report.send(event));
+            };
+            if std::thread::Builder::new().name("retry".to_owned()).spawn(retry).is_err() {
+                tracing::error!("no thread for it; the next start does it");
+            }
+        } else {
             self.announce();
         }
+        let committed = committed.map_err(|error| error.to_string());
+        for later in std::mem::take(&mut self.later) {
+            match later {
+                Later::Act(act) if committed.is_ok() => act(&*self.world, &self.report),
+                Later::Act(_) => {}
+                Later::Answer(answer) => answer(committed.clone()),
+            }
+        }
+    }
+
+    /// Acts on the world once what led to it is committed.
+    pub(crate) fn act_later(&mut self, act: impl FnOnce(&dyn World, &Report) + Send + 'static) {
+        self.later.push(Later::Act(Box::new(act)));
+    }
+
+    /// Answers once what is answered is committed.
+    pub(crate) fn answer_later(&mut self, answer: impl FnOnce(Result<(), String>) + Send + 'static) {
+        self.later.push(Later::Answer(Box::new(answer)));
+    }
+
+    /// Looks what is there of a run.
+    pub(crate) fn observe(&self, row: &RunRow) -> Result<(Observed, Facts), String> {
+        self.world.observe(row)
     }
 
     /// Tells everybody who waits that there is something new.
@@ -81,10 +165,6 @@ impl MainLoop {
             self.since_trim = newest;
             self.commit("trimming the change log", |tx| changes::trim(tx, limits::CHANGES_KEPT).map(drop));
         }
-    }
-
-    fn run_began(&mut self, run: &RunId, facts: Facts) {
-        self.advance(run, run::Event::Began, &facts);
     }
 
     /// The supervisor has let go: its lease is free, so what it left is final.
@@ -136,27 +216,37 @@ impl MainLoop {
     }
 
     fn act(&mut self, row: &RunRow, effects: &[Effect]) {
+        let strays = effects.contains(&Effect::EndStrays);
         for effect in effects {
             match effect {
-                Effect::BuryTemp => self.bury_temp(row),
-                Effect::EndStrays => self.world.end_strays(&row.id),
+                Effect::BuryTemp => self.clear_up(row, strays),
+                // Done with the burial, which has to wait for it.
+                Effect::EndStrays => {}
                 Effect::DropOldRuns => self.drop_old_runs(row),
             }
         }
     }
 
-    pub(crate) fn bury_temp(&self, row: &RunRow) {
-        if let (true, Some(path)) = (row.temp_held, &row.temp_path) {
-            self.world.bury_temp(&row.id, path.into(), self.report.clone());
+    /// Has what a run left outside its directory cleared up.
+    pub(crate) fn clear_up(&mut self, row: &RunRow, strays: bool) {
+        let temp = row.temp_path.as_ref().filter(|_| row.temp_held).map(Into::into);
+        if temp.is_some() || strays {
+            let run = row.id.clone();
+            self.act_later(move |world, report| world.clear_up(&run, temp, strays, report.clone()));
         }
     }
 
+    pub(crate) fn drop_dir(&mut self, run: &RunId) {
+        let run = run.clone();
+        self.act_later(move |world, report| world.drop_dir(&run, report.clone()));
+    }
+
     /// Keeps the newest directories of an agent: the running one and the one before it.
-    fn drop_old_runs(&self, row: &RunRow) {
+    fn drop_old_runs(&mut self, row: &RunRow) {
         let Ok(kept) = self.store.read(runs::with_dir) else { return };
         let older = kept.iter().filter(|r| r.agent == row.agent && r.state.is_terminal());
         for old in older.skip(limits::RUNS_KEPT_PER_AGENT - 1) {
-            self.world.drop_dir(&old.id, self.report.clone());
+            self.drop_dir(&old.id);
         }
     }
 
@@ -168,7 +258,7 @@ impl MainLoop {
     fn commit(
         &mut self,
         what: &str,
-        work: impl Fn(&carillon_store::db::Tx<'_>) -> Result<(), carillon_store::db::SqlError>,
+        work: impl Fn(&carillon_store::db::Db) -> Result<(), carillon_store::db::SqlError>,
     ) {
         if let Err(error) = self.store.write(work) {
             tracing::warn!(%error, "{what} failed");

@@ -1,8 +1,6 @@
 //! What a boot does: observe each run that is not over, plan, act. A second boot in a row finds
 //! nothing to do.
 
-use std::sync::atomic::AtomicBool;
-
 use carillon_core::reconcile::{self, Plan};
 use carillon_store::runs::{self, RunRow};
 
@@ -21,8 +19,21 @@ pub(crate) struct Recovered {
 }
 
 impl MainLoop {
+    /// Recovers in one batch, before anything else can happen.
+    pub(crate) fn boot(&mut self) -> Result<Recovered, Error> {
+        self.store.begin_batch(true)?;
+        let found = self.recover();
+        let committed = self.store.commit_batch();
+        let failed = committed.as_ref().err().map(ToString::to_string);
+        self.finish_batch(committed, Vec::new());
+        match failed {
+            Some(why) => Err(Error::failed(why, "free some space on the disk of the data directory")),
+            None => found,
+        }
+    }
+
     /// Brings the ledger in line with what is there.
-    pub(crate) fn recover(&mut self) -> Result<Recovered, Error> {
+    fn recover(&mut self) -> Result<Recovered, Error> {
         let mut found = Recovered::default();
         for row in self.store.read(runs::live)? {
             match self.reconcile(&row) {
@@ -35,7 +46,7 @@ impl MainLoop {
             }
         }
         for row in self.store.read(runs::holding_temp)? {
-            self.bury_temp(&row);
+            self.clear_up(&row, false);
         }
         self.drop_spent_dirs()?;
         Ok(found)
@@ -43,11 +54,12 @@ impl MainLoop {
 
     /// Plans and acts for one run; true when it goes on.
     pub(crate) fn reconcile(&mut self, row: &RunRow) -> Result<bool, String> {
-        let (observed, facts) = self.world.observe(row)?;
+        let (observed, facts) = self.observe(row)?;
         match reconcile::plan(&row.state, observed) {
             Plan::Nothing => Ok(false),
             Plan::Adopt => {
-                self.world.adopt(&row.id, self.report.clone());
+                let run = row.id.clone();
+                self.act_later(move |world, report| world.adopt(&run, report.clone()));
                 Ok(true)
             }
             Plan::Finalise(event) => {
@@ -71,12 +83,9 @@ impl MainLoop {
                 }
             };
             if spent {
-                self.world.drop_dir(&row.id, self.report.clone());
+                self.drop_dir(&row.id);
             }
         }
         Ok(())
     }
 }
-
-/// Set while a sweep should end early.
-pub(crate) static SWEEP_CANCELLED: AtomicBool = AtomicBool::new(false);

@@ -52,7 +52,10 @@ impl Engine {
             let live = inner.store.read(runs::live)?;
             if at_exit == AtExit::Stop {
                 for row in &live {
-                    inner.world.stop(&row.id, "app_exit");
+                    let run = row.id.clone();
+                    inner.act_later(move |world, _| {
+                        world.stop(&run, "app_exit");
+                    });
                 }
             }
             Ok(live.len())

@@ -92,7 +92,7 @@ impl Report {
     }
 
     /// A loop that has ended needs no more reports: the next boot observes for itself.
-    fn send(&self, event: Event) {
+    pub(crate) fn send(&self, event: Event) {
         let _ = self.0.send(event);
     }
 }
@@ -108,10 +108,9 @@ pub trait World: Send + Sync + 'static {
     fn observe(&self, run: &RunRow) -> Result<(Observed, Facts), String>;
     /// Asks a run to end; false when its supervisor is not connected.
     fn stop(&self, run: &RunId, by: &str) -> bool;
-    /// Ends what still carries the marker of a run whose supervisor is gone.
-    fn end_strays(&self, run: &RunId);
-    /// Renames a temp directory into the trash unless it is in use.
-    fn bury_temp(&self, run: &RunId, path: PathBuf, report: Report);
+    /// Clears up after a run that is over: ends the `strays` that still carry its marker when its
+    /// supervisor is gone, then renames its temp directory into the trash unless that is in use.
+    fn clear_up(&self, run: &RunId, temp: Option<PathBuf>, strays: bool, report: Report);
     /// Removes the directory of a run that is over.
     fn drop_dir(&self, run: &RunId, report: Report);
     /// Lets go of all supervisors without a word to them.

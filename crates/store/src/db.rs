@@ -3,14 +3,12 @@
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use rusqlite::{Connection, OpenFlags, Transaction, TransactionBehavior};
+use rusqlite::{Connection, OpenFlags, TransactionBehavior};
 
 use crate::error::{Error, Sql};
 use crate::migrate;
 
-/// A transaction, as [`Store::write`] hands it out.
-pub type Tx<'a> = Transaction<'a>;
-/// A connection, as the readers hand it out.
+/// A connection, as reads and writes hand it out.
 pub type Db = Connection;
 /// SQLite's own error, which only this crate gives a path to.
 pub type SqlError = rusqlite::Error;
@@ -24,6 +22,8 @@ const BUSY_TRY: Duration = Duration::from_secs(5);
 pub struct Store {
     path: PathBuf,
     connection: Connection,
+    /// A batch is open: a write is a part of its transaction.
+    in_batch: bool,
 }
 
 /// A connection that only reads. In WAL mode it sees the last commit and never waits for a writer.
@@ -80,24 +80,63 @@ impl Store {
             return Err(fail("checking")(source));
         }
         migrate::migrate(&mut connection, path, now_ms)?;
-        Ok(Self { path: path.to_owned(), connection })
+        Ok(Self { path: path.to_owned(), connection, in_batch: false })
+    }
+
+    /// Opens a batch: until [`Store::commit_batch`], each write is a savepoint in one transaction, so
+    /// that many of them cost one sync of the disk. A batch that need not be `durable` survives the
+    /// death of the process, but not of the machine.
+    pub fn begin_batch(&mut self, durable: bool) -> Result<(), Error> {
+        let level = if durable { "PRAGMA synchronous = FULL" } else { "PRAGMA synchronous = NORMAL" };
+        self.connection.execute_batch(level).map_err(|source| self.failed("writing", source))?;
+        self.patiently(|this| this.connection.execute_batch("BEGIN IMMEDIATE"))?;
+        self.in_batch = true;
+        Ok(())
+    }
+
+    /// Commits the batch. When that fails nothing of it stands.
+    pub fn commit_batch(&mut self) -> Result<(), Error> {
+        self.in_batch = false;
+        self.connection.execute_batch("COMMIT").map_err(|source| {
+            // What could not be committed must not stay open under the next batch.
+            let _ = self.connection.execute_batch("ROLLBACK");
+            self.failed("committing", source)
+        })
     }
 
     /// Runs `work` in one immediate transaction and commits it. While another process holds the
     /// file it waits, with one warning, and begins again: `work` must have no effect outside.
-    pub fn write<T>(&mut self, work: impl Fn(&Transaction<'_>) -> Sql<T>) -> Result<T, Error> {
+    pub fn write<T>(&mut self, work: impl Fn(&Db) -> Sql<T>) -> Result<T, Error> {
+        if self.in_batch {
+            return self.write_part(&work).map_err(|source| self.failed("writing", source));
+        }
+        self.patiently(|this| {
+            let tx = this.connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
+            let value = work(&tx)?;
+            tx.commit()?;
+            Ok(value)
+        })
+    }
+
+    fn write_part<T>(&mut self, work: &impl Fn(&Db) -> Sql<T>) -> Sql<T> {
+        let part = self.connection.savepoint()?;
+        let value = work(&part)?;
+        part.commit()?;
+        Ok(value)
+    }
+
+    /// Tries until nobody else holds the file, with one warning.
+    fn patiently<T>(&mut self, work: impl Fn(&mut Self) -> Sql<T>) -> Result<T, Error> {
         let mut warned = false;
         loop {
-            match self.write_once(&work) {
+            match work(self) {
                 Err(source) if is_busy(&source) => {
                     if !warned {
                         tracing::warn!(path = %self.path.display(), "another process holds the ledger; waiting for it");
                         warned = true;
                     }
                 }
-                Err(source) => {
-                    return Err(Error::Sqlite { path: self.path.clone(), operation: "writing", source });
-                }
+                Err(source) => return Err(self.failed("writing", source)),
                 Ok(value) => {
                     if warned {
                         tracing::info!("the ledger is free again");
@@ -108,11 +147,8 @@ impl Store {
         }
     }
 
-    fn write_once<T>(&mut self, work: &impl Fn(&Transaction<'_>) -> Sql<T>) -> Sql<T> {
-        let tx = self.connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
-        let value = work(&tx)?;
-        tx.commit()?;
-        Ok(value)
+    fn failed(&self, operation: &'static str, source: rusqlite::Error) -> Error {
+        Error::Sqlite { path: self.path.clone(), operation, source }
     }
 
     /// Reads with the writer's own connection.

@@ -1,6 +1,7 @@
 //! The real world: supervisors, screens, temp directories. The one place that names the concrete
 //! crates of floor 1.
 
+mod burials;
 mod checkpoint;
 pub(crate) mod launch;
 mod observe;
@@ -12,7 +13,8 @@ mod watch;
 use std::collections::HashMap;
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::sync::atomic::AtomicBool;
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Duration;
 
 use carillon_agents::shell_env::{self, Outcome};
@@ -24,6 +26,7 @@ use carillon_store::runs::RunRow;
 use crate::config::Config;
 use crate::world::{Facts, LaunchOrder, Report, World};
 
+use burials::{Burial, Burials};
 pub use terminal::{Pulled, Terminal};
 
 /// Variables by name.
@@ -40,8 +43,9 @@ pub struct Host {
     trash_name: String,
     user_env: OnceLock<Arc<Vars>>,
     terminals: Mutex<HashMap<RunId, Arc<Terminal>>>,
-    /// How many temp directories are on their way into the trash.
-    burials: (Mutex<usize>, Condvar),
+    burials: Burials,
+    /// Set when what is in the trash may stay for the next start.
+    sweep_cancelled: AtomicBool,
 }
 
 impl Host {
@@ -58,7 +62,8 @@ impl Host {
             trash_name: carillon_tidy::trash::name(&namespace),
             user_env: OnceLock::new(),
             terminals: Mutex::default(),
-            burials: (Mutex::new(0), Condvar::new()),
+            burials: Burials::default(),
+            sweep_cancelled: AtomicBool::new(false),
         }
     }
 
@@ -169,12 +174,8 @@ impl World for Arc<Host> {
         terminal.stop(by)
     }
 
-    fn end_strays(&self, run: &RunId) {
-        self.end_strays_of(run);
-    }
-
-    fn bury_temp(&self, run: &RunId, path: PathBuf, report: Report) {
-        self.bury_in_background(run.clone(), path, report);
+    fn clear_up(&self, run: &RunId, temp: Option<PathBuf>, strays: bool, report: Report) {
+        self.bury_in_background(Burial { run: run.clone(), temp, strays, report });
     }
 
     fn drop_dir(&self, run: &RunId, report: Report) {

@@ -199,7 +199,7 @@ impl Engine {
                 .iter()
                 .filter(|row| row.agent.is_none() && row.state.is_terminal())
             {
-                inner.world.drop_dir(&row.id, inner.report.clone());
+                inner.drop_dir(&row.id);
             }
             Ok(())
         })
@@ -213,7 +213,10 @@ impl Engine {
             if run.state.is_terminal() {
                 return Ok(None);
             }
-            inner.world.stop(&run.id, by);
+            let id = run.id.clone();
+            inner.act_later(move |world, _| {
+                world.stop(&id, by);
+            });
             Ok(Some(run.id))
         })?;
         let Some(run) = stopping else { return Ok(()) };
@@ -275,7 +278,7 @@ impl MainLoop {
             runs::insert_starting(tx, &row)?;
             agents::set_stopped(tx, agent, false)
         })?;
-        self.world.launch(order, self.report.clone());
+        self.act_later(move |world, report| world.launch(order, report.clone()));
         Ok(None)
     }
 }
