@@ -12,7 +12,7 @@ fn they_go_however_a_program_ends() {
     let fill = "mkdir \"$TMPDIR/d\"; echo x > \"$TMPDIR/d/.hidden\"; echo y > \"$TMP/y\"; chmod 500 \"$TEMP/d\"";
     for (name, end) in [("zero", "exit 0"), ("one", "exit 1"), ("killed", "kill -KILL $$")] {
         world.add_agent(name, &format!("{fill}; {end}"));
-        world.ok(&["agent", "start", name]);
+        world.run(&["agent", "start", name]);
         world.wait_until_over(name);
     }
     world.wait_for("no temp left", || world.temp_entries().is_empty().then_some(()));

@@ -1,7 +1,7 @@
-// The window's journeys: node tests/e2e/run.mjs [WORD]...   runs all, or those whose name holds one of the words.
+// The window's journeys: node tests/e2e/run.mjs [--report=FILE] [WORD]...   runs all, or those whose name holds one of the words.
 //
 // Needs Xvfb, WebKitWebDriver, dbus-daemon and a build of both binaries; brings its own display and bus, so it runs anywhere. Pictures
-// and logs go to target/e2e. Ends with "N passed, N failed" and with 1 when anything failed.
+// and logs go to target/e2e, the counts as JSON to FILE. Ends with 1 when anything failed.
 
 import fs from "node:fs";
 import os from "node:os";
@@ -16,7 +16,8 @@ if (!fs.existsSync(DESKTOP)) {
   console.error(`${DESKTOP} is not built yet; npm test builds it, and so does: cargo build`);
   process.exit(1);
 }
-const words = process.argv.slice(2);
+const report = process.argv.find((word) => word.startsWith("--report="))?.slice("--report=".length);
+const words = process.argv.slice(2).filter((word) => !word.startsWith("--"));
 const folder = new URL("journeys/", import.meta.url);
 const journeys = [];
 for (const file of fs.readdirSync(folder).sort()) {
@@ -42,7 +43,8 @@ try {
   await display.stop();
   fs.rmSync(own, { recursive: true, force: true });
 }
-console.log(`${chosen.length - failed} passed, ${failed} failed`);
+if (report) fs.writeFileSync(report, JSON.stringify({ passed: chosen.length - failed, failed }));
+console.log(`${chosen.length - failed} of ${chosen.length} journeys passed`);
 process.exit(failed === 0 ? 0 : 1);
 
 /** Runs one journey and answers whether it passed. */

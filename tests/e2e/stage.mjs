@@ -149,6 +149,8 @@ export class Stage {
       NO_AT_BRIDGE: "1",
       CARILLON_HOME: this.home,
       CARILLON_LOG: "info",
+      // A terminal's text can be read from the page only when it is drawn as text.
+      CARILLON_RENDERER: "dom",
       DBUS_SESSION_BUS_ADDRESS: this.bus.address,
       ...this.display.env,
     };

@@ -59,7 +59,14 @@ impl MainLoop {
             Plan::Nothing => Ok(false),
             Plan::Adopt => {
                 let run = row.id.clone();
-                self.act_later(move |world, report| world.adopt(&run, report.clone()));
+                let unwanted = self.is_stopped_by_user(row);
+                self.act_later(move |world, report| {
+                    world.adopt(&run, report.clone());
+                    // The request was recorded; whether it had reached the supervisor is not known.
+                    if unwanted {
+                        world.stop(&run, "user");
+                    }
+                });
                 Ok(true)
             }
             Plan::Finalise(event) => {
@@ -67,6 +74,11 @@ impl MainLoop {
                 Ok(false)
             }
         }
+    }
+
+    fn is_stopped_by_user(&self, row: &RunRow) -> bool {
+        let agents = self.store.read(carillon_store::agents::list).unwrap_or_default();
+        agents.iter().any(|agent| agent.stopped_by_user && Some(&agent.id) == row.agent.as_ref())
     }
 
     /// Directories of runs whose agent is gone, and of runs beyond what an agent keeps.

@@ -27,7 +27,10 @@ impl Host {
                     tracing::debug!(%run, %error, "the supervisor was reaped by somebody else");
                 }
             }
-            Err(message) => report.launch_failed(&run, message),
+            Err(message) => {
+                self.set_connected(&run);
+                report.launch_failed(&run, message);
+            }
         }
     }
 
@@ -67,6 +70,7 @@ impl Host {
                 Ok(terminal) => {
                     let terminal = Arc::new(terminal);
                     self.keep_terminal(run, terminal.clone());
+                    self.set_connected(run);
                     self.watch(run, control, &terminal, history, report);
                 }
                 Err(error) => tracing::error!(%run, %error, "the log of a run cannot be read"),
@@ -74,6 +78,7 @@ impl Host {
             // It may have ended before anybody could connect: what it left tells.
             Err(error) => tracing::debug!(%run, %error, "no supervisor answers"),
         }
+        self.set_connected(run);
         report.over(run);
     }
 }

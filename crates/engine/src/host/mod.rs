@@ -14,7 +14,7 @@ use std::collections::HashMap;
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::AtomicBool;
-use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Duration;
 
 use carillon_agents::shell_env::{self, Outcome};
@@ -43,6 +43,8 @@ pub struct Host {
     trash_name: String,
     user_env: OnceLock<Arc<Vars>>,
     terminals: Mutex<HashMap<RunId, Arc<Terminal>>>,
+    /// Runs whose supervisor is being connected, with who asked for their end meanwhile.
+    connecting: (Mutex<HashMap<RunId, Option<String>>>, Condvar),
     burials: Burials,
     /// Set when what is in the trash may stay for the next start.
     sweep_cancelled: AtomicBool,
@@ -62,6 +64,7 @@ impl Host {
             trash_name: carillon_tidy::trash::name(&namespace),
             user_env: OnceLock::new(),
             terminals: Mutex::default(),
+            connecting: Default::default(),
             burials: Burials::default(),
             sweep_cancelled: AtomicBool::new(false),
         }
@@ -95,6 +98,7 @@ impl Host {
 
     /// The terminal of a run: the live one, or one that is built from what the run left. Blocking.
     pub fn terminal(&self, run: &RunId) -> Result<Arc<Terminal>, String> {
+        self.wait_until_connected(run);
         if let Some(terminal) = self.all().get(run) {
             return Ok(terminal.clone());
         }
@@ -111,6 +115,7 @@ impl Host {
 
     /// Tells a live terminal its size; one that has ended keeps its own.
     pub(crate) fn resize(&self, run: &RunId, cols: u16, rows: u16) -> Result<(), String> {
+        self.wait_until_connected(run);
         match self.all().get(run).cloned() {
             Some(terminal) => terminal.resize(cols, rows),
             None => Ok(()),
@@ -131,8 +136,28 @@ impl Host {
     }
 
     fn live(&self, run: &RunId) -> Result<Arc<Terminal>, String> {
+        self.wait_until_connected(run);
         let terminal = self.all().get(run).cloned();
         terminal.filter(|t| t.is_live()).ok_or_else(|| "this terminal has ended".to_owned())
+    }
+
+    fn connecting(&self) -> MutexGuard<'_, HashMap<RunId, Option<String>>> {
+        self.connecting.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The supervisor of a run answers now, or will not. Who asked for its end meanwhile is heard.
+    pub(crate) fn set_connected(&self, run: &RunId) {
+        let asked = self.connecting().remove(run).flatten();
+        self.connecting.1.notify_all();
+        if let (Some(by), Some(terminal)) = (asked, self.all().get(run).cloned()) {
+            terminal.stop(&by);
+        }
+    }
+
+    /// Right after a start the terminals of adopted runs are still being connected.
+    fn wait_until_connected(&self, run: &RunId) {
+        let patience = Duration::from_millis(limits::SUPERVISOR_PATIENCE_MS);
+        let _ = self.connecting.1.wait_timeout_while(self.connecting(), patience, |runs| runs.contains_key(run));
     }
 
     pub(crate) fn keep_terminal(&self, run: &RunId, terminal: Arc<Terminal>) {
@@ -145,11 +170,13 @@ impl World for Arc<Host> {
     fn launch(&self, order: LaunchOrder, report: Report) {
         let host = self.clone();
         let run = order.run.clone();
+        self.connecting().insert(run.clone(), None);
         let failed = report.clone();
         let spawned = std::thread::Builder::new()
             .name(format!("run-{}", &run.as_str()[..8]))
             .spawn(move || host.launch_and_watch(order, &report));
         if let Err(error) = spawned {
+            self.set_connected(&run);
             failed.launch_failed(&run, format!("the system gives no thread: {error}"));
         }
     }
@@ -157,10 +184,12 @@ impl World for Arc<Host> {
     fn adopt(&self, run: &RunId, report: Report) {
         let host = self.clone();
         let adopted = run.clone();
+        self.connecting().insert(run.clone(), None);
         let spawned = std::thread::Builder::new()
             .name(format!("run-{}", &run.as_str()[..8]))
             .spawn(move || host.adopt_and_watch(&adopted, &report));
         if let Err(error) = spawned {
+            self.set_connected(run);
             tracing::error!(%run, %error, "no thread to watch a run; the next start adopts it");
         }
     }
@@ -170,6 +199,10 @@ impl World for Arc<Host> {
     }
 
     fn stop(&self, run: &RunId, by: &str) -> bool {
+        if let Some(asked) = self.connecting().get_mut(run) {
+            *asked = Some(by.to_owned());
+            return true;
+        }
         let Some(terminal) = self.all().get(run).cloned() else { return false };
         terminal.stop(by)
     }
