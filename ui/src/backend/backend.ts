@@ -1,0 +1,83 @@
+// The only door between the window and the engine behind it. Two things implement it: `tauri.ts` in the desktop shell and
+// `fake.ts` in tests and in a plain browser. Nothing outside this folder may import a desktop package.
+
+import type {
+  Agent, AgentMode, Changes, Detected, Doctor, Id, Info, Profile, Project, Settings,
+} from "../generated/api";
+
+/** What every failed call rejects with: words for a person, and where there is one, the next step. */
+export class BackendError extends Error {
+  readonly code: string;
+  readonly hint: string | null;
+  constructor(code: string, message: string, hint: string | null = null) {
+    super(message);
+    this.name = "BackendError";
+    this.code = code;
+    this.hint = hint;
+  }
+}
+
+/** Turns whatever a promise was rejected with into a BackendError, so that no message is ever "[object Object]". */
+export function toBackendError(reason: unknown): BackendError {
+  if (reason instanceof BackendError) return reason;
+  if (typeof reason === "object" && reason !== null && "message" in reason) {
+    const { code, message, hint } = reason as { code?: unknown; message: unknown; hint?: unknown };
+    return new BackendError(typeof code === "string" ? code : "failed", String(message), typeof hint === "string" ? hint : null);
+  }
+  return new BackendError("failed", typeof reason === "string" && reason ? reason : "Something went wrong, and no reason was given.");
+}
+
+/** THE list of calls: name, what it takes, what it answers. */
+export interface Methods {
+  info: [Record<string, never>, Info];
+  projects_list: [Record<string, never>, Project[]];
+  project_add: [{ path: string }, Project];
+  project_remove: [{ project: Id }, unknown];
+  profiles_list: [Record<string, never>, Profile[]];
+  profile_add: [{ name: string; adapter: string; program: string; args?: string[]; env?: Record<string, string> }, Profile];
+  profile_remove: [{ profile: Id }, unknown];
+  profile_detect: [Record<string, never>, Detected[]];
+  agents_list: [{ project?: Id }, Agent[]];
+  agent_add: [{ name: string; project: Id; profile: Id; mode?: AgentMode; role?: string; workdir?: string }, Agent];
+  agent_start: [{ agent: Id; cols?: number; rows?: number }, Agent];
+  agent_stop: [{ agent: Id }, Agent];
+  agent_remove: [{ agent: Id }, unknown];
+  layout_get: [{ project: Id }, { layout: unknown }];
+  layout_set: [{ project: Id; layout: unknown }, unknown];
+  settings_get: [Record<string, never>, Settings];
+  settings_set: [{ patch: Partial<Settings> }, Settings];
+  terminal_write: [{ run: Id; data: string }, unknown];
+  terminal_resize: [{ run: Id; cols: number; rows: number }, unknown];
+  changes_wait: [{ after: number | null; wait_ms: number }, Changes];
+  doctor: [Record<string, never>, Doctor];
+  desktop_quit: [{ choice: "stop" | "keep"; remember: boolean }, unknown];
+  desktop_pick_folder: [Record<string, never>, { path: string | null }];
+  desktop_open_url: [{ url: string }, unknown];
+}
+
+export type Method = keyof Methods;
+export type Params<M extends Method> = Methods[M][0];
+export type Answer<M extends Method> = Methods[M][1];
+
+export interface PullRequest {
+  run: Id;
+  /** Offset in the run's stream; null attaches and is answered by a snapshot at once. */
+  offset: number | null;
+  cols: number;
+  rows: number;
+  wait_ms: number;
+}
+
+export interface QuitRequest { running: { agent: string; project: string }[] }
+
+export interface Backend {
+  call<M extends Method>(method: M, params: Params<M>): Promise<Answer<M>>;
+  /** One answer of the pull protocol, undecoded: see features/terminal/frame.ts. */
+  terminalPull(request: PullRequest): Promise<ArrayBuffer>;
+  /** The user closes the window while agents run. Returns the way to stop listening. */
+  onQuitRequested(listener: (request: QuitRequest) => void): () => void;
+  /** Tells the shell, once, that the first picture stands. `js_ms` counts from the page's start. */
+  painted(js_ms: number): void;
+  readClipboard(): Promise<string>;
+  writeClipboard(text: string): Promise<void>;
+}

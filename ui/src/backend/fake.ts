@@ -1,0 +1,289 @@
+// The whole engine in memory, for tests of the window and for `vite` in a plain browser (open the page with ?fake).
+// It keeps the same promises as the real one: changes are numbered without holes, errors carry hints, names are unique.
+
+import type { Agent, Change, ChangeTag, Check, Detected, Id, Info, Profile, Project, Settings } from "../generated/api";
+import { type Answer, type Backend, BackendError, type Method, type Methods, type Params, type PullRequest, type QuitRequest } from "./backend";
+import { readClipboard, writeClipboard } from "./clipboard";
+import { FakeRun } from "./fake-run";
+
+export interface World {
+  info: Info;
+  projects: Project[];
+  profiles: Profile[];
+  agents: Agent[];
+  detected: Detected[];
+  checks: Check[];
+  settings: Settings;
+  layouts: Record<Id, unknown>;
+}
+
+let lastId = 0;
+export const newId = (): Id => (++lastId).toString(16).padStart(32, "0");
+
+export function emptyWorld(): World {
+  return {
+    info: { version: "0.1.0", pid: 1, home: "/home/dev/.local/share/carillon", socket: "/home/dev/.local/share/carillon/carillon.sock", notices: [], demo: false },
+    projects: [], profiles: [], agents: [], detected: [], checks: [], layouts: {},
+    settings: { theme: "system", font_size: 13, at_exit: "ask", scrollback: 5000, clipboard_write: "ask" },
+  };
+}
+
+export function profileOf(name: string, adapter: Profile["adapter"], program: string): Profile {
+  return { id: newId(), name, adapter, program, args: [], env_names: [], version: null, policy: "ask", limited_until_ms: null };
+}
+
+export function agentOf(name: string, project: Project, profile: Profile): Agent {
+  return {
+    id: newId(), name, project: project.id, profile: profile.id, mode: "terminal", state: "offline", waiting_on: [], queued: 0,
+    workdir: project.root, session_id: null, limited_until_ms: null, run: null,
+  };
+}
+
+type Handlers = { [M in Method]: (params: Params<M>) => Answer<M> | Promise<Answer<M>> };
+
+export class FakeBackend implements Backend {
+  readonly runs = new Map<Id, FakeRun>();
+  readonly calls: { method: Method; params: unknown }[] = [];
+  clipboard = "";
+  painted_ms: number | null = null;
+  opened: string[] = [];
+  quitted: Params<"desktop_quit"> | null = null;
+  picks: (string | null)[] = [];
+  seq = 0;
+  readonly #log: Change[] = [];
+  readonly #failures = new Map<Method, BackendError[]>();
+  #resetDue = false;
+  #quitListeners = new Set<(request: QuitRequest) => void>();
+  #feedWaiting = new Set<() => void>();
+
+  constructor(readonly world: World, private readonly systemClipboard = false) {}
+
+  // --- what tests do to it ---
+
+  /** The next call of the method is refused with this. */
+  failNext(method: Method, error: BackendError): void {
+    this.#failures.set(method, [...(this.#failures.get(method) ?? []), error]);
+  }
+
+  changed(tag: ChangeTag, id: Id, project: Id | null = null): void {
+    this.seq += 1;
+    this.#log.push({ seq: this.seq, tag, id, project });
+    for (const wake of [...this.#feedWaiting]) wake();
+  }
+
+  /** Forgets a change that was never delivered, as a log that was cut would. */
+  loseChanges(count: number): void {
+    this.seq += count;
+  }
+
+  resetFeed(): void {
+    this.#resetDue = true;
+    for (const wake of [...this.#feedWaiting]) wake();
+  }
+
+  requestQuit(request: QuitRequest): void {
+    for (const listener of this.#quitListeners) listener(request);
+  }
+
+  countOf(method: Method): number {
+    return this.calls.filter((call) => call.method === method).length;
+  }
+
+  runOf(agentName: string): FakeRun {
+    const run = this.world.agents.find(({ name }) => name === agentName)?.run;
+    const found = run && this.runs.get(run.id);
+    if (!found) throw new Error(`${agentName} has no run.`);
+    return found;
+  }
+
+  endRun(agentName: string, how: { exit_code: number | null; signal: number | null; reason: string | null }): void {
+    const run = this.runOf(agentName);
+    run.end(how, Date.now());
+    const agent = this.world.agents.find(({ name }) => name === agentName)!;
+    this.#putAgent({ ...agent, state: how.exit_code === 0 ? "offline" : "failed" });
+  }
+
+  // --- the door ---
+
+  async call<M extends Method>(method: M, params: Params<M>): Promise<Answer<M>> {
+    this.calls.push({ method, params });
+    const failure = this.#failures.get(method)?.shift();
+    await Promise.resolve();
+    if (failure) throw failure;
+    return structuredClone(await (this.#handlers[method] as (params: Params<M>) => Answer<M> | Promise<Answer<M>>)(params));
+  }
+
+  async terminalPull(request: PullRequest): Promise<ArrayBuffer> {
+    const run = this.runs.get(request.run);
+    await Promise.resolve();
+    if (!run) throw new BackendError("not_found", "There is no such run.", "Start the agent again.");
+    return run.pull(request);
+  }
+
+  onQuitRequested(listener: (request: QuitRequest) => void): () => void {
+    this.#quitListeners.add(listener);
+    return () => void this.#quitListeners.delete(listener);
+  }
+
+  painted(js_ms: number): void {
+    this.painted_ms = js_ms;
+  }
+
+  async readClipboard(): Promise<string> {
+    return this.systemClipboard ? readClipboard() : this.clipboard;
+  }
+
+  async writeClipboard(text: string): Promise<void> {
+    if (this.systemClipboard) return writeClipboard(text);
+    this.clipboard = text;
+  }
+
+  readonly #handlers: Handlers = {
+    info: () => this.world.info,
+    projects_list: () => this.world.projects,
+    project_add: ({ path }) => this.#addProject(path),
+    project_remove: ({ project }) => {
+      this.world.projects = this.world.projects.filter(({ id }) => id !== project);
+      this.world.agents = this.world.agents.filter((agent) => agent.project !== project);
+      this.changed("projectChanged", project, project);
+      return {};
+    },
+    profiles_list: () => this.world.profiles,
+    profile_add: ({ name, adapter, program, args }) => {
+      if (this.world.profiles.some((profile) => profile.name === name)) throw new BackendError("invalid", `A profile named ${name} exists already.`, "Choose another name.");
+      const profile = { ...profileOf(name, adapter as Profile["adapter"], program), args: args ?? [] };
+      this.world.profiles = [...this.world.profiles, profile];
+      this.world.detected = this.world.detected.map((found) => (found.program === program ? { ...found, profile: profile.id } : found));
+      this.changed("profileChanged", profile.id);
+      return profile;
+    },
+    profile_remove: ({ profile }) => {
+      const user = this.world.agents.find((agent) => agent.profile === profile);
+      if (user) throw new BackendError("refused", `The agent ${user.name} uses this profile.`, "Remove the agent first.");
+      this.world.profiles = this.world.profiles.filter(({ id }) => id !== profile);
+      this.world.detected = this.world.detected.map((found) => (found.profile === profile ? { ...found, profile: null } : found));
+      this.changed("profileChanged", profile);
+      return {};
+    },
+    profile_detect: () => this.world.detected,
+    agents_list: ({ project }) => this.world.agents.filter((agent) => project === undefined || agent.project === project),
+    agent_add: (params) => this.#addAgent(params),
+    agent_start: ({ agent, cols, rows }) => this.#start(agent, cols ?? 80, rows ?? 24),
+    agent_stop: ({ agent }) => {
+      const found = this.#agent(agent);
+      if (found.run) this.runs.get(found.run.id)?.end({ exit_code: null, signal: 1, reason: "stopped by you" }, Date.now());
+      return this.#putAgent({ ...found, state: "offline" });
+    },
+    agent_remove: ({ agent }) => {
+      this.world.agents = this.world.agents.filter(({ id }) => id !== agent);
+      this.changed("agentChanged", agent);
+      return {};
+    },
+    layout_get: ({ project }) => ({ layout: this.world.layouts[project] ?? null }),
+    layout_set: ({ project, layout }) => {
+      this.world.layouts[project] = structuredClone(layout);
+      this.changed("layoutChanged", project, project);
+      return {};
+    },
+    settings_get: () => this.world.settings,
+    settings_set: ({ patch }) => {
+      this.world.settings = { ...this.world.settings, ...patch };
+      this.changed("settingsChanged", "settings");
+      return this.world.settings;
+    },
+    terminal_write: ({ run, data }) => {
+      this.#run(run).write(data);
+      return {};
+    },
+    terminal_resize: ({ run, cols, rows }) => {
+      this.#run(run).size = { cols, rows };
+      this.#run(run).resizes.push({ cols, rows });
+      return {};
+    },
+    changes_wait: (params) => this.#changes(params),
+    doctor: () => ({ ok: this.world.checks.every(({ state }) => state !== "fail"), checks: this.world.checks }),
+    desktop_quit: (params) => {
+      this.quitted = params;
+      return {};
+    },
+    desktop_pick_folder: () => ({ path: this.picks.shift() ?? null }),
+    desktop_open_url: ({ url }) => {
+      this.opened.push(url);
+      return {};
+    },
+  };
+
+  #addProject(path: string): Project {
+    const root = path.replace(/\/+$/, "");
+    if (!root.startsWith("/") || /not-a-repo|nothing/.test(root)) {
+      throw new BackendError("invalid", `${root} is not in a git repository.`, "Choose a folder of a git repository, or run `git init` there first.");
+    }
+    const present = this.world.projects.find((project) => project.root === root);
+    if (present) return present;
+    const project = { id: newId(), name: root.split("/").at(-1)!, root };
+    this.world.projects = [...this.world.projects, project];
+    this.changed("projectChanged", project.id, project.id);
+    return project;
+  }
+
+  #addAgent({ name, project, profile }: Params<"agent_add">): Agent {
+    if (this.world.agents.some((agent) => agent.name === name && agent.project === project)) {
+      throw new BackendError("invalid", `An agent named ${name} exists already.`, "Choose another name.");
+    }
+    const agent = agentOf(name, this.world.projects.find(({ id }) => id === project)!, this.world.profiles.find(({ id }) => id === profile)!);
+    this.world.agents = [...this.world.agents, agent];
+    this.changed("agentChanged", agent.id, project);
+    return agent;
+  }
+
+  #start(id: Id, cols: number, rows: number): Agent {
+    const agent = this.#agent(id);
+    const run = new FakeRun(newId(), Date.now());
+    run.size = { cols, rows };
+    this.runs.set(run.id, run);
+    run.print(`\x1b[1m${agent.name}\x1b[0m \x1b[2m· an echo, no agent\x1b[0m\r\n\x1b[36m❯\x1b[0m `);
+    return this.#putAgent({ ...agent, state: "idle", run: run.record });
+  }
+
+  async #changes({ after, wait_ms }: Params<"changes_wait">): Promise<Answer<"changes_wait">> {
+    if (after === null) return { seq: this.seq, reset: false, changes: [] };
+    if (this.seq <= after && !this.#resetDue) await this.#feedMoves(wait_ms);
+    const reset = this.#resetDue;
+    this.#resetDue = false;
+    return { seq: this.seq, reset, changes: reset ? [] : this.#log.filter((change) => change.seq > after) };
+  }
+
+  #feedMoves(wait_ms: number): Promise<void> {
+    return new Promise((resolve) => {
+      const done = () => {
+        clearTimeout(timer);
+        this.#feedWaiting.delete(done);
+        resolve();
+      };
+      const timer = setTimeout(done, wait_ms);
+      this.#feedWaiting.add(done);
+    });
+  }
+
+  #agent(id: Id): Agent {
+    const agent = this.world.agents.find((each) => each.id === id);
+    if (!agent) throw new BackendError("not_found", "There is no such agent.", null);
+    return agent;
+  }
+
+  #run(id: Id): FakeRun {
+    const run = this.runs.get(id);
+    if (!run) throw new BackendError("not_found", "There is no such run.", null);
+    return run;
+  }
+
+  #putAgent(agent: Agent): Agent {
+    const run = agent.run && (this.runs.get(agent.run.id)?.record ?? agent.run);
+    const fresh = { ...agent, run };
+    this.world.agents = this.world.agents.map((each) => (each.id === agent.id ? fresh : each));
+    this.changed("runChanged", agent.id, agent.project);
+    return fresh;
+  }
+}
+
+export type { Methods };

@@ -1,0 +1,31 @@
+import "./commands.css";
+import { useApp } from "../../state/app";
+import { Dialog } from "../../shared/Dialog";
+import { Keys } from "../../shared/Keys";
+import { SHORTCUTS } from "../../shared/keys";
+import { ids } from "../../shared/testids";
+
+export function ShortcutsDialog() {
+  const app = useApp();
+  const all = Object.entries(SHORTCUTS);
+  return (
+    <Dialog title="Keyboard shortcuts" width="large" testid={ids.shortcuts} onClose={app.closeDialog}>
+      <div className="shortcut-groups">
+        {(["Window", "Panes", "Terminal"] as const).map((group) => (
+          <section key={group} aria-label={group}>
+            <h3>{group}</h3>
+            <dl>
+              {all.filter(([, shortcut]) => shortcut.group === group).map(([name, shortcut]) => (
+                <div key={name}>
+                  <dt>{shortcut.label}</dt>
+                  <dd><Keys chord={shortcut.chords[0]!} /></dd>
+                </div>
+              ))}
+            </dl>
+          </section>
+        ))}
+      </div>
+      <p className="muted">All other keys go to the program in the pane.</p>
+    </Dialog>
+  );
+}

@@ -1,0 +1,52 @@
+import { useState } from "react";
+import { type BackendError, type QuitRequest, toBackendError } from "../../backend/backend";
+import { useApp } from "../../state/app";
+import "./quit.css";
+import { Button } from "../../shared/Button";
+import { Dialog } from "../../shared/Dialog";
+import { ErrorText } from "../../shared/ErrorText";
+import { ids } from "../../shared/testids";
+
+const NAMES_SHOWN = 8;
+
+/** The one question of a window that closes while agents run. Cancel has the focus: a key that was meant for a terminal must end nothing. */
+export function QuitDialog({ request }: { request: QuitRequest }) {
+  const app = useApp();
+  const [remember, setRemember] = useState(false);
+  const [busy, setBusy] = useState<"stop" | "keep" | null>(null);
+  const [error, setError] = useState<BackendError | null>(null);
+  const { running } = request;
+
+  const quit = async (choice: "stop" | "keep") => {
+    setBusy(choice);
+    setError(null);
+    try {
+      await app.quit(choice, remember);
+    } catch (reason) {
+      setError(toBackendError(reason));
+      setBusy(null);
+    }
+  };
+
+  return (
+    <Dialog title={running.length === 1 ? "1 agent is running" : `${running.length} agents are running`} width="medium" alert testid={ids.quitDialog} onClose={app.cancelQuit}
+      footer={<>
+        <label className="check-field grow">
+          <input type="checkbox" checked={remember} onChange={(event) => setRemember(event.target.checked)} data-testid={ids.quitRemember} />
+          Remember
+        </label>
+        <Button onClick={app.cancelQuit} testid={ids.quitCancel} data-autofocus>Cancel</Button>
+        <Button busy={busy === "keep"} disabled={busy !== null} onClick={() => void quit("keep")} testid={ids.quitKeep}>Keep them running and quit</Button>
+        <Button look="primary" busy={busy === "stop"} disabled={busy !== null} onClick={() => void quit("stop")} testid={ids.quitStop}>Stop them and quit</Button>
+      </>}>
+      <ul className="quit-names">
+        {running.slice(0, NAMES_SHOWN).map(({ agent, project }) => (
+          <li key={`${project}/${agent}`}><strong>{agent}</strong> <span className="muted">in {project}</span></li>
+        ))}
+        {running.length > NAMES_SHOWN && <li className="muted">and {running.length - NAMES_SHOWN} more</li>}
+      </ul>
+      <p className="muted">Agents that keep running are found again, with their screens, when Carillon starts the next time.</p>
+      {error && <ErrorText error={error} />}
+    </Dialog>
+  );
+}

@@ -1,0 +1,9 @@
+import { expect, it } from "vitest";
+import { splitArguments } from "./arguments";
+
+it.each([
+  ["", []], ["  a  b ", ["a", "b"]], [`--x "two words" 'it is' end`, ["--x", "two words", "it is", "end"]],
+  [`a\\ b "say \\"hi\\"" '\\n'`, ["a b", 'say "hi"', "\\n"]], [`"" x`, ["", "x"]], ["--k='v w'", ["--k=v w"]], ["$HOME *", ["$HOME", "*"]],
+])("splits %j", (line, expected) => {
+  expect(splitArguments(line)).toEqual(expected);
+});

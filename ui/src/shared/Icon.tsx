@@ -1,0 +1,35 @@
+// The window's icons: 16 by 16, one stroke, in the colour of the text around them.
+
+const PATHS = {
+  plus: "M8 3v10M3 8h10",
+  close: "M4 4l8 8M12 4l-8 8",
+  play: "M5 3.5v9l7-4.5z",
+  stop: "M4.5 4.5h7v7h-7z",
+  trash: "M3 4.5h10M6.5 4.5V3h3v1.5M4.5 4.5l.6 8.5h5.8l.6-8.5",
+  beside: "M2.5 3h11v10h-11zM8 3v10",
+  below: "M2.5 3h11v10h-11zM2.5 8h11",
+  zoom: "M9.5 3H13v3.5M6.5 13H3V9.5M13 3L9 7M3 13l4-4",
+  unzoom: "M13 6.5H9.5V3M3 9.5h3.5V13M9.5 6.5L13.5 2.5M6.5 9.5l-4 4",
+  folder: "M2 4.5v8h12V6H8L6.5 4.5z",
+  gear: "M8 5.8a2.2 2.2 0 100 4.4 2.2 2.2 0 000-4.4zM8 2v1.8M8 12.2V14M2 8h1.8M12.2 8H14M3.8 3.8l1.2 1.2M11 11l1.2 1.2M12.2 3.8L11 5M5 11l-1.2 1.2",
+  keys: "M2 4.5h12v7.5H2zM4.5 7h.5M7.7 7h.6M11 7h.5M5 9.8h6",
+  up: "M4 10l4-4 4 4",
+  down: "M4 6l4 4 4-4",
+  warn: "M8 2.5l6 11H2zM8 6.5v3.2M8 11.4v.4",
+  info: "M8 2.2a5.8 5.8 0 100 11.6A5.8 5.8 0 008 2.2zM8 7.3v3.6M8 5v.4",
+  check: "M3.5 8.5l3 3 6-7",
+  terminal: "M2 3.5h12v9H2zM4.5 6.5l2 1.7-2 1.7M8 10h3",
+  command: "M3 8h10M9 4l4 4-4 4",
+} as const;
+
+export type IconName = keyof typeof PATHS;
+
+export function Icon({ name }: { name: IconName }) {
+  const filled = name === "play" || name === "stop";
+  return (
+    <svg className="icon" viewBox="0 0 16 16" width="16" height="16" aria-hidden="true" focusable="false"
+      fill={filled ? "currentColor" : "none"} stroke="currentColor" strokeWidth="1.3" strokeLinecap="round" strokeLinejoin="round">
+      <path d={PATHS[name]} />
+    </svg>
+  );
+}

@@ -1,0 +1,78 @@
+// The window's keyboard shortcuts. All have Ctrl+Shift (or are keys that no terminal program gets), so that nothing which a program
+// in a pane could want is taken from it.
+
+export interface Chord { key: string; ctrl?: boolean; shift?: boolean; alt?: boolean }
+
+export type ShortcutName =
+  | "palette" | "shortcuts" | "settings" | "openProject" | "addAgent" | "sidebar"
+  | "splitRight" | "splitDown" | "closePane" | "zoom" | "evenOut"
+  | "focusLeft" | "focusRight" | "focusUp" | "focusDown"
+  | "growLeft" | "growRight" | "growUp" | "growDown"
+  | "search" | "copy" | "paste" | "fontLarger" | "fontSmaller" | "fontReset";
+
+const both = (key: string): Chord => ({ key, ctrl: true, shift: true });
+
+export const SHORTCUTS: Record<ShortcutName, { label: string; group: "Window" | "Panes" | "Terminal"; chords: Chord[] }> = {
+  palette: { label: "All commands", group: "Window", chords: [both("p")] },
+  shortcuts: { label: "Keyboard shortcuts", group: "Window", chords: [both("/"), both("?")] },
+  settings: { label: "Settings", group: "Window", chords: [{ key: ",", ctrl: true }] },
+  openProject: { label: "Open a project", group: "Window", chords: [both("o")] },
+  addAgent: { label: "Add an agent", group: "Window", chords: [both("a")] },
+  sidebar: { label: "Go to the sidebar, or hide it", group: "Window", chords: [both("b")] },
+  fontLarger: { label: "Larger text", group: "Window", chords: [{ key: "=", ctrl: true }, { key: "+", ctrl: true }, both("+")] },
+  fontSmaller: { label: "Smaller text", group: "Window", chords: [{ key: "-", ctrl: true }] },
+  fontReset: { label: "Text at its usual size", group: "Window", chords: [{ key: "0", ctrl: true }] },
+  splitRight: { label: "Split to the right", group: "Panes", chords: [both("d")] },
+  splitDown: { label: "Split downwards", group: "Panes", chords: [both("e")] },
+  closePane: { label: "Close the pane (its agent goes on)", group: "Panes", chords: [both("w")] },
+  zoom: { label: "Zoom the pane, or back", group: "Panes", chords: [both("Enter")] },
+  evenOut: { label: "Make all panes alike", group: "Panes", chords: [both("u")] },
+  focusLeft: { label: "Go to the pane at the left", group: "Panes", chords: [both("ArrowLeft")] },
+  focusRight: { label: "Go to the pane at the right", group: "Panes", chords: [both("ArrowRight")] },
+  focusUp: { label: "Go to the pane above", group: "Panes", chords: [both("ArrowUp")] },
+  focusDown: { label: "Go to the pane below", group: "Panes", chords: [both("ArrowDown")] },
+  growLeft: { label: "Move the divider left", group: "Panes", chords: [{ ...both("ArrowLeft"), alt: true }] },
+  growRight: { label: "Move the divider right", group: "Panes", chords: [{ ...both("ArrowRight"), alt: true }] },
+  growUp: { label: "Move the divider up", group: "Panes", chords: [{ ...both("ArrowUp"), alt: true }] },
+  growDown: { label: "Move the divider down", group: "Panes", chords: [{ ...both("ArrowDown"), alt: true }] },
+  search: { label: "Search in the terminal", group: "Terminal", chords: [both("f")] },
+  copy: { label: "Copy the selection", group: "Terminal", chords: [both("c")] },
+  paste: { label: "Paste", group: "Terminal", chords: [both("v")] },
+};
+
+/** The shortcuts that a terminal handles itself; all others belong to the window. */
+export const TERMINAL_SHORTCUTS: readonly ShortcutName[] = ["search", "copy", "paste"];
+
+export function matches(event: KeyboardEvent, chord: Chord): boolean {
+  return (
+    event.ctrlKey === (chord.ctrl ?? false) &&
+    event.altKey === (chord.alt ?? false) &&
+    !event.metaKey &&
+    // Whether a sign such as "+" or "?" needs Shift depends on the keyboard, so for signs only the sign itself counts.
+    (event.shiftKey === (chord.shift ?? false) || /^[+?/]$/.test(chord.key)) &&
+    event.key.toLowerCase() === chord.key.toLowerCase()
+  );
+}
+
+export function shortcutOf(event: KeyboardEvent): ShortcutName | null {
+  for (const [name, { chords }] of Object.entries(SHORTCUTS)) {
+    if (chords.some((chord) => matches(event, chord))) return name as ShortcutName;
+  }
+  return null;
+}
+
+const NAMES: Record<string, string> = { ArrowLeft: "←", ArrowRight: "→", ArrowUp: "↑", ArrowDown: "↓" };
+
+export function chordKeys(chord: Chord): string[] {
+  const keys = [];
+  if (chord.ctrl) keys.push("Ctrl");
+  if (chord.alt) keys.push("Alt");
+  if (chord.shift) keys.push("Shift");
+  keys.push(NAMES[chord.key] ?? (chord.key.length === 1 ? chord.key.toUpperCase() : chord.key));
+  return keys;
+}
+
+/** For tooltips: "Split to the right (Ctrl+Shift+D)". */
+export function withKeys(label: string, name: ShortcutName): string {
+  return `${label} (${chordKeys(SHORTCUTS[name].chords[0]!).join("+")})`;
+}

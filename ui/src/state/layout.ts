@@ -1,0 +1,269 @@
+// The panes of a project as a binary tree of splits, and everything that can be done to it, as pure functions.
+// Invariants: ids are unique, an agent stands in at most one pane, `focused` names a pane, `zoomed` names a pane or nothing.
+
+import type { Id } from "../generated/api";
+
+export type Axis = "row" | "column";
+export type Direction = "left" | "right" | "up" | "down";
+
+export interface Pane { kind: "pane"; id: string; agent: Id | null }
+export interface Split {
+  kind: "split"; id: string; axis: Axis;
+  /** The first child's share of the length, between MIN_RATIO and 1 - MIN_RATIO. */
+  ratio: number;
+  first: Node; second: Node;
+}
+export type Node = Pane | Split;
+
+export interface Layout {
+  version: 1;
+  root: Node;
+  focused: string;
+  zoomed: string | null;
+  /** When the project was last on show (Unix milliseconds): the window opens the latest one again. */
+  seen_ms: number;
+}
+
+/** A part of the grid; all four are shares between 0 and 1. */
+export interface Rect { left: number; top: number; width: number; height: number }
+export interface Divider { id: string; axis: Axis; ratio: number; area: Rect }
+
+export const MAX_PANES = 24;
+export const MIN_RATIO = 0.08;
+
+export function emptyLayout(): Layout {
+  return { version: 1, root: { kind: "pane", id: "p1", agent: null }, focused: "p1", zoomed: null, seen_ms: 0 };
+}
+
+export function panesOf(node: Node): Pane[] {
+  return node.kind === "pane" ? [node] : [...panesOf(node.first), ...panesOf(node.second)];
+}
+
+export function paneOfAgent(layout: Layout, agent: Id): Pane | undefined {
+  return panesOf(layout.root).find((pane) => pane.agent === agent);
+}
+
+function map(node: Node, change: (node: Node) => Node): Node {
+  if (node.kind === "pane") return change(node);
+  const first = map(node.first, change);
+  const second = map(node.second, change);
+  return change(first === node.first && second === node.second ? node : { ...node, first, second });
+}
+
+function freshIds(node: Node): { pane: string; split: string } {
+  let highest = 0;
+  map(node, (each) => {
+    highest = Math.max(highest, Number.parseInt(each.id.slice(1), 10) || 0);
+    return each;
+  });
+  return { pane: `p${highest + 1}`, split: `s${highest + 2}` };
+}
+
+/** Halves a pane; the new one is empty (or shows `agent`) and has the focus. Refused, by returning the same layout, at MAX_PANES. */
+export function splitPane(layout: Layout, paneId: string, axis: Axis, agent: Id | null = null): Layout {
+  const panes = panesOf(layout.root);
+  if (panes.length >= MAX_PANES || !panes.some((pane) => pane.id === paneId)) return layout;
+  const ids = freshIds(layout.root);
+  const root = map(layout.root, (node) =>
+    node.id === paneId
+      ? { kind: "split", id: ids.split, axis, ratio: 0.5, first: node, second: { kind: "pane", id: ids.pane, agent: null } }
+      : node,
+  );
+  const split: Layout = { ...layout, root, focused: ids.pane, zoomed: null };
+  return agent === null ? split : assign(split, ids.pane, agent);
+}
+
+/** Closes a pane; its sibling takes the room. The last pane only becomes empty. */
+export function closePane(layout: Layout, paneId: string): Layout {
+  if (layout.root.kind === "pane") return layout.root.id === paneId ? assign(layout, paneId, null) : layout;
+  let heir: string | null = null;
+  const root = map(layout.root, (node) => {
+    if (node.kind !== "split") return node;
+    if (node.first.kind === "pane" && node.first.id === paneId) {
+      heir = panesOf(node.second)[0]!.id;
+      return node.second;
+    }
+    if (node.second.kind === "pane" && node.second.id === paneId) {
+      heir = panesOf(node.first).at(-1)!.id;
+      return node.first;
+    }
+    return node;
+  });
+  if (heir === null) return layout;
+  return {
+    ...layout,
+    root,
+    focused: layout.focused === paneId ? heir : layout.focused,
+    zoomed: layout.zoomed === paneId ? null : layout.zoomed,
+  };
+}
+
+/** Puts an agent into a pane (null empties it). If another pane showed it, that one becomes empty. */
+export function assign(layout: Layout, paneId: string, agent: Id | null): Layout {
+  const root = map(layout.root, (node) => {
+    if (node.kind !== "pane") return node;
+    const next = node.id === paneId ? agent : agent !== null && node.agent === agent ? null : node.agent;
+    return next === node.agent ? node : { ...node, agent: next };
+  });
+  return root === layout.root ? layout : { ...layout, root };
+}
+
+export function focusPane(layout: Layout, paneId: string): Layout {
+  if (layout.focused === paneId || !panesOf(layout.root).some((pane) => pane.id === paneId)) return layout;
+  return { ...layout, focused: paneId, zoomed: layout.zoomed === null ? null : paneId };
+}
+
+export function toggleZoom(layout: Layout, paneId: string): Layout {
+  if (layout.zoomed === paneId) return { ...layout, zoomed: null };
+  if (layout.root.kind === "pane" || !panesOf(layout.root).some((pane) => pane.id === paneId)) return layout;
+  return { ...layout, zoomed: paneId, focused: paneId };
+}
+
+export function setRatio(layout: Layout, splitId: string, ratio: number): Layout {
+  const bounded = Math.min(1 - MIN_RATIO, Math.max(MIN_RATIO, ratio));
+  const root = map(layout.root, (node) =>
+    node.kind === "split" && node.id === splitId && node.ratio !== bounded ? { ...node, ratio: bounded } : node,
+  );
+  return root === layout.root ? layout : { ...layout, root };
+}
+
+/** Gives every pane along an axis the same length. */
+export function evenOut(layout: Layout): Layout {
+  const along = (node: Node, axis: Axis): number =>
+    node.kind === "split" && node.axis === axis ? along(node.first, axis) + along(node.second, axis) : 1;
+  const root = map(layout.root, (node) => {
+    if (node.kind !== "split") return node;
+    const first = along(node.first, node.axis);
+    return { ...node, ratio: first / (first + along(node.second, node.axis)) };
+  });
+  return { ...layout, root };
+}
+
+/**
+ * Where an agent that is to be seen goes: the pane that shows it already, else the focused pane if that is empty, else the first
+ * empty one; else `beside` halves the focused pane along its longer side, and otherwise the focused pane shows it instead.
+ */
+export function showAgent(layout: Layout, agent: Id, beside: boolean, shape = { width: 16, height: 10 }): Layout {
+  const shown = paneOfAgent(layout, agent);
+  if (shown) return focusPane(layout, shown.id);
+  const panes = panesOf(layout.root);
+  const focused = panes.find((pane) => pane.id === layout.focused);
+  const target = focused?.agent === null ? focused : panes.find((pane) => pane.agent === null);
+  if (target) return focusPane(assign(layout, target.id, agent), target.id);
+  if (beside && panes.length < MAX_PANES) {
+    const rect = arrange(layout.root).panes.get(layout.focused)!;
+    const wide = rect.width * shape.width >= rect.height * shape.height * 1.3;
+    return splitPane(layout, layout.focused, wide ? "row" : "column", agent);
+  }
+  return assign(layout, layout.focused, agent);
+}
+
+/** Empties the panes of agents that exist no more. */
+export function forgetOthers(layout: Layout, known: ReadonlySet<Id>): Layout {
+  const root = map(layout.root, (node) =>
+    node.kind === "pane" && node.agent !== null && !known.has(node.agent) ? { ...node, agent: null } : node,
+  );
+  return root === layout.root ? layout : { ...layout, root };
+}
+
+export function arrange(root: Node): { panes: Map<string, Rect>; dividers: Divider[] } {
+  const panes = new Map<string, Rect>();
+  const dividers: Divider[] = [];
+  const place = (node: Node, area: Rect): void => {
+    if (node.kind === "pane") {
+      panes.set(node.id, area);
+      return;
+    }
+    dividers.push({ id: node.id, axis: node.axis, ratio: node.ratio, area });
+    if (node.axis === "row") {
+      const width = area.width * node.ratio;
+      place(node.first, { ...area, width });
+      place(node.second, { ...area, left: area.left + width, width: area.width - width });
+    } else {
+      const height = area.height * node.ratio;
+      place(node.first, { ...area, height });
+      place(node.second, { ...area, top: area.top + height, height: area.height - height });
+    }
+  };
+  place(root, { left: 0, top: 0, width: 1, height: 1 });
+  return { panes, dividers };
+}
+
+/** The pane that one would reach by going straight from the middle of this one; the nearest to that line wins. */
+export function neighbour(layout: Layout, paneId: string, direction: Direction): string | null {
+  const { panes } = arrange(layout.root);
+  const from = panes.get(paneId);
+  if (!from) return null;
+  const sideways = direction === "left" || direction === "right";
+  const near = 1e-6;
+  let best: { id: string; gap: number; off: number } | null = null;
+  for (const [id, to] of panes) {
+    if (id === paneId) continue;
+    const gap =
+      direction === "right" ? to.left - (from.left + from.width)
+      : direction === "left" ? from.left - (to.left + to.width)
+      : direction === "down" ? to.top - (from.top + from.height)
+      : from.top - (to.top + to.height);
+    const [start, length, otherStart, otherLength] = sideways
+      ? [from.top, from.height, to.top, to.height]
+      : [from.left, from.width, to.left, to.width];
+    const overlaps = otherStart < start + length - near && start < otherStart + otherLength - near;
+    if (gap < -near || !overlaps) continue;
+    const off = Math.abs(otherStart + otherLength / 2 - (start + length / 2));
+    if (!best || gap < best.gap - near || (gap < best.gap + near && off < best.off)) best = { id, gap, off };
+  }
+  return best?.id ?? null;
+}
+
+/** The divider that moves when this pane is made larger or smaller in a direction: its nearest split along that axis. */
+export function nearestSplit(root: Node, paneId: string, axis: Axis): Split | null {
+  if (root.kind === "pane") return null;
+  const inside = panesOf(root.first).some((pane) => pane.id === paneId)
+    ? root.first
+    : panesOf(root.second).some((pane) => pane.id === paneId) ? root.second : null;
+  if (!inside) return null;
+  return nearestSplit(inside, paneId, axis) ?? (root.axis === axis ? root : null);
+}
+
+/** Reads a stored layout. Anything that breaks an invariant gives null, and the caller begins afresh. */
+export function parseLayout(stored: unknown): Layout | null {
+  if (!isRecord(stored) || stored["version"] !== 1) return null;
+  const seen = { ids: new Set<string>(), agents: new Set<string>(), panes: 0 };
+  const root = parseNode(stored["root"], seen, 0);
+  if (!root) return null;
+  const panes = panesOf(root);
+  const named = (id: unknown) => panes.find((pane) => pane.id === id)?.id ?? null;
+  const seenMs = stored["seen_ms"];
+  return {
+    version: 1,
+    root,
+    focused: named(stored["focused"]) ?? panes[0]!.id,
+    zoomed: panes.length > 1 ? named(stored["zoomed"]) : null,
+    seen_ms: typeof seenMs === "number" && Number.isFinite(seenMs) ? seenMs : 0,
+  };
+}
+
+type Seen = { ids: Set<string>; agents: Set<string>; panes: number };
+
+function parseNode(stored: unknown, seen: Seen, depth: number): Node | null {
+  if (!isRecord(stored) || depth > MAX_PANES) return null;
+  const { kind, id } = stored;
+  if (typeof id !== "string" || seen.ids.has(id)) return null;
+  seen.ids.add(id);
+  if (kind === "pane") {
+    seen.panes += 1;
+    if (seen.panes > MAX_PANES) return null;
+    const agent = typeof stored["agent"] === "string" && !seen.agents.has(stored["agent"]) ? stored["agent"] : null;
+    if (agent !== null) seen.agents.add(agent);
+    return { kind, id, agent };
+  }
+  const { axis, ratio } = stored;
+  if (kind !== "split" || (axis !== "row" && axis !== "column") || typeof ratio !== "number" || !(ratio > 0 && ratio < 1)) return null;
+  const first = parseNode(stored["first"], seen, depth + 1);
+  const second = parseNode(stored["second"], seen, depth + 1);
+  return first && second ? { kind, id, axis, ratio, first, second } : null;
+}
+
+function isRecord(value: unknown): value is Record<string, unknown> {
+  return typeof value === "object" && value !== null;
+}

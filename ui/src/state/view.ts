@@ -1,0 +1,56 @@
+// What the window itself remembers while it is open: which project is on show, which dialog is open, what went wrong.
+
+import type { BackendError, QuitRequest } from "../backend/backend";
+import type { Id } from "../generated/api";
+
+export type DialogState =
+  | { kind: "open_project" }
+  | { kind: "add_agent"; project: Id; beside: boolean }
+  | { kind: "remove_agent"; agent: Id }
+  | { kind: "remove_project"; project: Id }
+  | { kind: "settings"; page: "general" | "profiles" | "doctor" }
+  | { kind: "shortcuts" }
+  | { kind: "palette" };
+
+export interface Toast {
+  id: number;
+  level: "error" | "info";
+  title: string;
+  hint: string | null;
+}
+
+export interface View {
+  project: Id | null;
+  /** False until the first answer of the engine decided which project is on show. */
+  ready: boolean;
+  sidebar: boolean;
+  dialog: DialogState | null;
+  quit: QuitRequest | null;
+  toasts: readonly Toast[];
+  /** Texts of the notices that were dismissed since the window opened. */
+  dismissed: ReadonlySet<string>;
+  /** Agents with a call under way. */
+  busy: Readonly<Record<Id, "starting" | "stopping" | "removing">>;
+  /** Why the last start of an agent failed. */
+  failures: Readonly<Record<Id, BackendError>>;
+}
+
+export const TOASTS_MAX = 4;
+
+export function initialView(): View {
+  return {
+    project: null, ready: false, sidebar: true, dialog: null, quit: null, toasts: [], dismissed: new Set(), busy: {}, failures: {},
+  };
+}
+
+export function withToast(view: View, toast: Toast): View {
+  // The same trouble told twice is one toast, and it is the newest.
+  const others = view.toasts.filter((other) => other.title !== toast.title || other.hint !== toast.hint);
+  return { ...view, toasts: [...others, toast].slice(-TOASTS_MAX) };
+}
+
+export function without<V>(record: Readonly<Record<string, V>>, key: string): Readonly<Record<string, V>> {
+  if (!(key in record)) return record;
+  const { [key]: _, ...rest } = record;
+  return rest;
+}

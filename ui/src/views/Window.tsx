@@ -1,0 +1,143 @@
+import { useEffect } from "react";
+import "../shared/theme.css";
+import "../shared/shared.css";
+import "./views.css";
+import { Palette } from "../features/commands/Palette";
+import { ShortcutsDialog } from "../features/commands/Shortcuts";
+import { AddAgentDialog } from "../features/projects/AddAgentDialog";
+import { OpenProjectDialog } from "../features/projects/OpenProjectDialog";
+import { RemoveAgentDialog, RemoveProjectDialog } from "../features/projects/RemoveDialogs";
+import { Sidebar } from "../features/projects/Sidebar";
+import { QuitDialog } from "../features/quit/QuitDialog";
+import { SettingsDialog } from "../features/settings/SettingsDialog";
+import { type App, AppContext, useApp } from "../state/app";
+import { useQuery } from "../state/query";
+import { useStore } from "../state/store";
+import { useScheme } from "../shared/hooks";
+import { shortcutOf, TERMINAL_SHORTCUTS } from "../shared/keys";
+import { ids } from "../shared/testids";
+import { Toasts } from "../shared/Toasts";
+import { Banners } from "./Banners";
+import { commandsOf, runShortcut } from "./commands";
+import { Mishap } from "./Mishap";
+import { Welcome } from "./Welcome";
+import { Workspace } from "./Workspace";
+
+export function Window({ app }: { app: App }) {
+  return (
+    <Mishap>
+      <AppContext value={app}>
+        <Whole />
+      </AppContext>
+    </Mishap>
+  );
+}
+
+function Whole() {
+  const app = useApp();
+  const view = useStore(app.view);
+  const theme = useQuery(app.settings).data?.theme ?? "system";
+  const scheme = useScheme(theme);
+
+  useEffect(() => {
+    document.documentElement.dataset["theme"] = scheme;
+  }, [scheme]);
+  useEffect(() => listenToKeys(app), [app]);
+  useEffect(() => saveWhenHidden(app), [app]);
+  useEffect(() => leaveOutTheBrowser(), []);
+
+  // While a dialog is open nothing behind it can have the focus or be read out.
+  const behind = view.dialog !== null || view.quit !== null;
+  return (
+    <div className="window" data-testid={ids.window} data-ready={view.ready}>
+      <div className="content" inert={behind}>
+        {view.sidebar && <Sidebar />}
+        <main className="main">
+          <Banners />
+          <div className="stage">
+            {view.project !== null ? <Workspace key={view.project} project={view.project} /> : view.ready && <Welcome />}
+          </div>
+        </main>
+      </div>
+      <OpenDialog />
+      {view.quit && <QuitDialog request={view.quit} />}
+      <Toasts toasts={view.toasts} onDismiss={(id) => app.dismissToast(id)} />
+    </div>
+  );
+}
+
+function OpenDialog() {
+  const app = useApp();
+  const { dialog } = useStore(app.view);
+  const agents = useQuery(app.agents).data;
+  const projects = useQuery(app.projects).data;
+  if (!dialog) return null;
+  switch (dialog.kind) {
+    case "open_project": return <OpenProjectDialog />;
+    case "add_agent": return <AddAgentDialog project={dialog.project} beside={dialog.beside} />;
+    case "remove_agent": {
+      const agent = agents?.find(({ id }) => id === dialog.agent);
+      return agent ? <RemoveAgentDialog agent={agent} /> : <Gone />;
+    }
+    case "remove_project": {
+      const project = projects?.find(({ id }) => id === dialog.project);
+      return project ? <RemoveProjectDialog project={project} /> : <Gone />;
+    }
+    case "settings": return <SettingsDialog page={dialog.page} />;
+    case "shortcuts": return <ShortcutsDialog />;
+    case "palette": return <Palette commands={commandsOf(app)} />;
+  }
+}
+
+/** What the dialog was about went away meanwhile, so the dialog does, too. */
+function Gone() {
+  const app = useApp();
+  useEffect(() => app.closeDialog(), [app]);
+  return null;
+}
+
+/** The window's shortcuts come before anything in it, a terminal too. */
+function listenToKeys(app: App): () => void {
+  const keyDown = (event: KeyboardEvent) => {
+    const inTerminal = event.target instanceof Element && event.target.closest(".terminal-host") !== null;
+    // F1 is a terminal program's own key, so it opens the shortcuts only where no program would get it.
+    const name = event.key === "F1" && !inTerminal ? "shortcuts" : shortcutOf(event);
+    if (name === null || TERMINAL_SHORTCUTS.includes(name)) return;
+    if (runShortcut(app, name)) {
+      event.preventDefault();
+      event.stopPropagation();
+    }
+  };
+  addEventListener("keydown", keyDown, { capture: true });
+  return () => removeEventListener("keydown", keyDown, { capture: true });
+}
+
+/** A web view is a browser at heart: a dropped file would replace the window, and a menu would offer to go back. */
+function leaveOutTheBrowser(): () => void {
+  const menu = (event: MouseEvent) => {
+    const useful = event.target instanceof Element && event.target.closest("input, textarea, p, pre, code, .terminal-host") !== null;
+    if (!useful) event.preventDefault();
+  };
+  const drop = (event: DragEvent) => event.preventDefault();
+  addEventListener("contextmenu", menu);
+  addEventListener("dragover", drop);
+  addEventListener("drop", drop);
+  return () => {
+    removeEventListener("contextmenu", menu);
+    removeEventListener("dragover", drop);
+    removeEventListener("drop", drop);
+  };
+}
+
+function saveWhenHidden(app: App): () => void {
+  const save = () => {
+    if (document.visibilityState === "hidden") void app.layouts.flush();
+  };
+  const leave = () => void app.layouts.flush();
+  document.addEventListener("visibilitychange", save);
+  addEventListener("pagehide", leave);
+  return () => {
+    document.removeEventListener("visibilitychange", save);
+    removeEventListener("pagehide", leave);
+  };
+}

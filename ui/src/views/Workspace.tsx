@@ -1,0 +1,149 @@
+// The panes of the project on show. This is where the layout, the agents and the terminals meet.
+
+import { lazy, Suspense, useEffect, useRef } from "react";
+import type { Agent, Id } from "../generated/api";
+import { assign, closePane, focusPane, type Pane, paneOfAgent, setRatio, splitPane, toggleZoom } from "../state/layout";
+import { useApp } from "../state/app";
+import { useQuery } from "../state/query";
+import { useStore } from "../state/store";
+import { agentState, isLive } from "../state/words";
+import { Grid } from "../features/layout/Grid";
+import { type PaneActions, PaneFrame } from "../features/layout/PaneFrame";
+import { Button, IconButton } from "../shared/Button";
+import { Dot } from "../shared/Dot";
+import { ErrorText } from "../shared/ErrorText";
+import { withKeys } from "../shared/keys";
+import { ids } from "../shared/testids";
+import { shortPath } from "../shared/text";
+
+/** xterm.js is more than half of the window's code, and the first picture does not need it. */
+const TerminalView = lazy(async () => ({ default: (await import("../features/terminal/TerminalView")).TerminalView }));
+
+export function Workspace({ project }: { project: Id }) {
+  const app = useApp();
+  const layout = useStore(app.layouts.state)[project];
+  if (!layout) return <p className="muted centred" role="status">Loading…</p>;
+  return (
+    <Grid layout={layout} onRatio={(split, ratio) => app.change(project, (old) => setRatio(old, split, ratio))}
+      renderPane={(pane, at) => <PaneView project={project} pane={pane} {...at} />} />
+  );
+}
+
+interface PaneProps { project: Id; pane: Pane; focused: boolean; visible: boolean; zoomed: boolean; alone: boolean }
+
+function PaneView({ project, pane, focused, visible, zoomed, alone }: PaneProps) {
+  const app = useApp();
+  const agents = useQuery(app.agents).data;
+  const agent = agents?.find(({ id }) => id === pane.agent);
+  const actions: PaneActions = {
+    focus: () => app.change(project, (layout) => focusPane(layout, pane.id)),
+    splitRight: () => app.change(project, (layout) => splitPane(layout, pane.id, "row")),
+    splitDown: () => app.change(project, (layout) => splitPane(layout, pane.id, "column")),
+    zoom: () => app.change(project, (layout) => toggleZoom(layout, pane.id)),
+    close: () => app.change(project, (layout) => closePane(layout, pane.id)),
+  };
+  const frame = { focused, zoomed, alone, actions, agent: agent?.name ?? null };
+  if (!agent) {
+    return (
+      <PaneFrame {...frame} name="empty" filled={false} title={<span className="muted">Empty</span>}>
+        {pane.agent === null || agents ? <EmptyPane project={project} pane={pane.id} focused={focused} /> : null}
+      </PaneFrame>
+    );
+  }
+  return (
+    <PaneFrame {...frame} name={agent.name} filled title={<AgentTitle agent={agent} />} buttons={<AgentButtons agent={agent} />}>
+      {agent.run
+        ? <Suspense><TerminalView key={agent.run.id} agent={agent} run={agent.run} focused={focused} visible={visible} /></Suspense>
+        : <NoRun agent={agent} focused={focused} />}
+    </PaneFrame>
+  );
+}
+
+function AgentTitle({ agent }: { agent: Agent }) {
+  const busy = useStore(useApp().view).busy[agent.id];
+  const { word, tone } = agentState(agent, busy);
+  return (
+    <>
+      <Dot tone={tone} word={word} />
+      <span className="pane-name">{agent.name}</span>
+      <span className="pane-state muted" data-testid={ids.paneState}>{word}</span>
+      <span className="pane-path muted" title={agent.workdir}>{shortPath(agent.workdir)}</span>
+    </>
+  );
+}
+
+function AgentButtons({ agent }: { agent: Agent }) {
+  const app = useApp();
+  const busy = useStore(app.view).busy[agent.id];
+  if (isLive(agent.run) || busy === "stopping") {
+    return <IconButton icon="stop" label={`Stop ${agent.name}`} busy={busy !== undefined} onClick={() => void app.stopAgent(agent.id)} testid={ids.paneStop} />;
+  }
+  return <IconButton icon="play" label={`Start ${agent.name}`} busy={busy !== undefined} onClick={() => void app.startAgent(agent.id)} testid={ids.paneStart} />;
+}
+
+/** An agent that never ran: one button. */
+function NoRun({ agent, focused }: { agent: Agent; focused: boolean }) {
+  const app = useApp();
+  const view = useStore(app.view);
+  const failure = view.failures[agent.id];
+  const starting = view.busy[agent.id] === "starting";
+  const button = useRef<HTMLButtonElement>(null);
+  useFocusOf(button, focused);
+  return (
+    <div className="pane-message" data-testid={failure ? ids.paneFailure : undefined}>
+      {failure ? <ErrorText error={failure} /> : <p className="muted">{starting ? `${agent.name} is starting.` : `${agent.name} is not running.`}</p>}
+      <Button ref={button} look="primary" icon="play" busy={starting} onClick={() => void app.startAgent(agent.id)} testid={ids.startAgain}>
+        {failure ? "Try again" : "Start"}
+      </Button>
+    </div>
+  );
+}
+
+/** A pane that shows nothing yet: the agents of the project to choose from. */
+function EmptyPane({ project, pane, focused }: { project: Id; pane: string; focused: boolean }) {
+  const app = useApp();
+  const agents = useQuery(app.agents).data?.filter((agent) => agent.project === project) ?? [];
+  const layout = useStore(app.layouts.state)[project];
+  const view = useStore(app.view);
+  const first = useRef<HTMLButtonElement>(null);
+  useFocusOf(first, focused);
+  const choose = (agent: Agent) => {
+    app.change(project, (old) => focusPane(assign(old, pane, agent.id), pane));
+    if (agent.run === null) void app.startAgent(agent.id);
+  };
+  const add = () => {
+    app.change(project, (old) => focusPane(old, pane));
+    app.open({ kind: "add_agent", project, beside: false });
+  };
+  return (
+    <div className="pane-message" data-testid={ids.paneEmpty}>
+      {agents.length > 0 && (
+        <ul className="pane-choices" aria-label="Agents of this project">
+          {agents.map((agent, index) => {
+            const { word, tone } = agentState(agent, view.busy[agent.id]);
+            const shown = layout && paneOfAgent(layout, agent.id);
+            return (
+              <li key={agent.id}>
+                <button ref={index === 0 ? first : undefined} type="button" className="pane-choice" data-testid={ids.paneChoice} data-name={agent.name} onClick={() => choose(agent)}>
+                  <Dot tone={tone} word={word} />
+                  <span className="grow">{agent.name}</span>
+                  <span className="muted">{shown ? "move here" : agent.run ? word : "start"}</span>
+                </button>
+              </li>
+            );
+          })}
+        </ul>
+      )}
+      <Button ref={agents.length === 0 ? first : undefined} look={agents.length === 0 ? "primary" : "quiet"} icon="plus" title={withKeys("Add agent", "addAgent")} onClick={add}>Add agent</Button>
+    </div>
+  );
+}
+
+/** When the pane comes to have the focus and nothing in it has, its first button takes it. */
+function useFocusOf(target: { current: HTMLButtonElement | null }, focused: boolean): void {
+  useEffect(() => {
+    const button = target.current;
+    const pane = button?.closest("section");
+    if (focused && button && !pane?.contains(document.activeElement) && !document.querySelector('[aria-modal="true"]')) button.focus({ preventScroll: true });
+  }, [focused, target]);
+}

@@ -1,0 +1,106 @@
+// Everything the window can do, once: the palette lists it, and the shortcuts run it.
+
+import type { Command } from "../features/commands/Palette";
+import { closePane, type Direction, evenOut, focusPane, type Layout, nearestSplit, neighbour, setRatio, splitPane, toggleZoom } from "../state/layout";
+import type { App } from "../state/app";
+import { isLive } from "../state/words";
+import { SHORTCUTS, type ShortcutName } from "../shared/keys";
+
+const FONT = { min: 8, max: 32, usual: 13 };
+const STEP = 0.04;
+
+export function commandsOf(app: App): Command[] {
+  const { project } = app.view.get();
+  const projects = app.projects.data ?? [];
+  const agents = app.agents.data ?? [];
+  const nameOf = (id: string) => projects.find((each) => each.id === id)?.name ?? "";
+  const named = (shortcut: ShortcutName, run: () => void): Command => ({ id: shortcut, label: SHORTCUTS[shortcut].label, shortcut, run });
+
+  const commands: Command[] = [
+    named("openProject", () => app.open({ kind: "open_project" })),
+    named("settings", () => app.open({ kind: "settings", page: "general" })),
+    { id: "profiles", label: "Profiles", run: () => app.open({ kind: "settings", page: "profiles" }) },
+    { id: "doctor", label: "Examine this machine", note: "doctor", run: () => app.open({ kind: "settings", page: "doctor" }) },
+    named("shortcuts", () => app.open({ kind: "shortcuts" })),
+    named("sidebar", () => toggleSidebar(app)),
+    named("fontLarger", () => resizeFont(app, 1)),
+    named("fontSmaller", () => resizeFont(app, -1)),
+    named("fontReset", () => resizeFont(app, null)),
+    ...(["system", "light", "dark"] as const).map((theme): Command => ({
+      id: `theme-${theme}`, label: "Theme:", note: theme === "system" ? "as the system" : theme, run: () => void app.saveSettings({ theme }),
+    })),
+  ];
+  if (project !== null) {
+    const change = (alter: (layout: Layout) => Layout) => app.change(project, alter);
+    const go = (direction: Direction) => change((layout) => {
+      const to = neighbour(layout, layout.focused, direction);
+      return to === null ? layout : focusPane(layout, to);
+    });
+    commands.unshift(
+      named("addAgent", () => app.open({ kind: "add_agent", project, beside: true })),
+      named("splitRight", () => change((layout) => splitPane(layout, layout.focused, "row"))),
+      named("splitDown", () => change((layout) => splitPane(layout, layout.focused, "column"))),
+      named("closePane", () => change((layout) => closePane(layout, layout.focused))),
+      named("zoom", () => change((layout) => toggleZoom(layout, layout.focused))),
+      named("evenOut", () => change(evenOut)),
+      named("focusLeft", () => go("left")),
+      named("focusRight", () => go("right")),
+      named("focusUp", () => go("up")),
+      named("focusDown", () => go("down")),
+      named("growLeft", () => change((layout) => moveDivider(layout, "row", -STEP))),
+      named("growRight", () => change((layout) => moveDivider(layout, "row", STEP))),
+      named("growUp", () => change((layout) => moveDivider(layout, "column", -STEP))),
+      named("growDown", () => change((layout) => moveDivider(layout, "column", STEP))),
+    );
+  }
+  for (const each of projects) commands.push({ id: `project-${each.id}`, label: "Show project", note: each.name, run: () => void app.showProject(each.id) });
+  for (const agent of agents) {
+    const note = `${agent.name} in ${nameOf(agent.project)}`;
+    commands.push({ id: `show-${agent.id}`, label: "Show agent", note, run: () => void app.show(agent) });
+    commands.push(isLive(agent.run)
+      ? { id: `stop-${agent.id}`, label: "Stop agent", note, run: () => void app.stopAgent(agent.id) }
+      : { id: `start-${agent.id}`, label: "Start agent", note, run: () => void app.show(agent, true).then(() => app.startAgent(agent.id)) });
+    commands.push({ id: `remove-${agent.id}`, label: "Remove agent…", note, run: () => app.open({ kind: "remove_agent", agent: agent.id }) });
+  }
+  return commands;
+}
+
+/** Runs a shortcut; false when it is not the window's, or does not apply now. */
+export function runShortcut(app: App, name: ShortcutName): boolean {
+  const view = app.view.get();
+  if (view.quit) return false;
+  if (name === "palette") {
+    app.open({ kind: "palette" });
+    return true;
+  }
+  // A dialog is open: only what concerns the text's size may go on behind it.
+  if (view.dialog && !name.startsWith("font")) return false;
+  const command = commandsOf(app).find(({ shortcut }) => shortcut === name);
+  command?.run();
+  return command !== undefined;
+}
+
+function moveDivider(layout: Layout, axis: "row" | "column", by: number): Layout {
+  const split = nearestSplit(layout.root, layout.focused, axis);
+  return split ? setRatio(layout, split.id, split.ratio + by) : layout;
+}
+
+function resizeFont(app: App, by: number | null): void {
+  const settings = app.settings.data;
+  if (!settings) return;
+  const font_size = by === null ? FONT.usual : Math.min(FONT.max, Math.max(FONT.min, settings.font_size + by));
+  if (font_size !== settings.font_size) void app.saveSettings({ font_size });
+}
+
+/** Shows the sidebar and goes into it; from within it, hides it and goes back to the pane. */
+function toggleSidebar(app: App): void {
+  const inside = document.activeElement?.closest(".sidebar") !== null && document.activeElement !== null;
+  const { sidebar } = app.view.get();
+  app.view.update((view) => ({ ...view, sidebar: !(sidebar && inside) }));
+  setTimeout(() => {
+    const target = sidebar && inside
+      ? document.querySelector<HTMLElement>(".pane.focused textarea, .pane.focused .pane-body button")
+      : document.querySelector<HTMLElement>(".sidebar [aria-current] , .sidebar [data-row], .sidebar button");
+    target?.focus();
+  }, 0);
+}

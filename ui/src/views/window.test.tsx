@@ -1,0 +1,422 @@
+// @vitest-environment jsdom
+// Journeys through the whole window on the fake engine.
+
+import { act, render, screen, waitFor, within } from "@testing-library/react";
+import userEvent from "@testing-library/user-event";
+import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
+import { BackendError } from "../backend/backend";
+import { agentOf, emptyWorld, FakeBackend, newId, profileOf, type World } from "../backend/fake";
+import { App } from "../state/app";
+import { panesOf } from "../state/layout";
+import { ids } from "../shared/testids";
+import { Window } from "./Window";
+
+function oneProject(): World {
+  const project = { id: newId(), name: "atlas", root: "/home/dev/atlas" };
+  const profile = profileOf("claude", "claude", "/bin/claude");
+  return {
+    ...emptyWorld(), projects: [project], profiles: [profile], agents: [agentOf("planner", project, profile)],
+    detected: [
+      { adapter: "claude", program: "/bin/claude", version: "2.1", problem: null, profile: profile.id },
+      { adapter: "codex", program: "/bin/codex", version: "0.171.0", problem: null, profile: null },
+      { adapter: "gemini", program: "/bin/gemini", version: null, problem: "It is not executable.", profile: null },
+    ],
+  };
+}
+
+let backend: FakeBackend;
+let app: App;
+let stop: () => void = () => undefined;
+const user = userEvent.setup({ delay: null, pointerEventsCheck: 0 });
+
+async function open(world: World): Promise<void> {
+  backend = new FakeBackend(world);
+  app = new App(backend);
+  stop = app.start();
+  render(<Window app={app} />);
+  await waitFor(() => expect(screen.getByTestId(ids.window).dataset["ready"]).toBe("true"));
+}
+
+const terminalText = () => document.querySelector(".xterm-rows")?.textContent?.replace(/\u00a0/g, " ") ?? "";
+const project = () => backend.world.projects[0]!;
+
+/** Starts the planner in the first pane and waits until its terminal is attached. */
+async function startPlanner(): Promise<void> {
+  await user.click(await screen.findByTestId(ids.paneChoice));
+  await waitFor(() => expect(screen.getByTestId(ids.terminal).dataset["pull"]).toBe("live"));
+}
+
+beforeEach(() => {
+  document.body.innerHTML = "";
+});
+afterEach(() => stop());
+
+describe("opening a project", () => {
+  it("shows why a path was refused and what to do, and opens the next one", async () => {
+    await open(emptyWorld());
+    expect(screen.getByTestId(ids.welcome)).toBeTruthy();
+    await user.click(screen.getByTestId(ids.openProject));
+    expect(document.activeElement).toBe(screen.getByTestId(ids.openProjectPath));
+    await user.keyboard("/tmp/not-a-repo{Enter}");
+    expect((await screen.findByTestId(ids.error)).textContent).toContain("/tmp/not-a-repo is not in a git repository.");
+    expect(screen.getByTestId(ids.errorHint).textContent).toContain("git init");
+    await user.clear(screen.getByTestId(ids.openProjectPath));
+    expect(screen.queryByTestId(ids.error)).toBeNull();
+    await user.keyboard("/home/dev/lamp{Enter}");
+    await waitFor(() => expect(screen.queryByTestId(ids.openProjectPath)).toBeNull());
+    expect(screen.getByTestId(ids.project).dataset["name"]).toBe("lamp");
+    expect(screen.getByTestId(ids.paneEmpty)).toBeTruthy();
+  });
+
+  it("takes the folder that was picked in the system's dialog, and nothing when none was", async () => {
+    await open(emptyWorld());
+    backend.picks = [null, "/home/dev/lamp"];
+    await user.click(screen.getByTestId(ids.openProject));
+    await user.click(screen.getByTestId(ids.openProjectBrowse));
+    await waitFor(() => expect(screen.getByTestId<HTMLButtonElement>(ids.openProjectBrowse).disabled).toBe(false));
+    expect(screen.queryByTestId(ids.project)).toBeNull();
+    await user.click(screen.getByTestId(ids.openProjectBrowse));
+    expect((await screen.findByTestId(ids.project)).dataset["name"]).toBe("lamp");
+  });
+
+  it("closes by Escape and gives the focus back", async () => {
+    await open(emptyWorld());
+    await user.click(screen.getByTestId(ids.openProject));
+    await user.keyboard("{Escape}");
+    expect(screen.queryByTestId(ids.openProjectPath)).toBeNull();
+    await waitFor(() => expect(document.activeElement).toBe(screen.getByTestId(ids.openProject)));
+  });
+});
+
+describe("adding an agent", () => {
+  it("takes three clicks, makes the profile of a program that had none, and shows the terminal", async () => {
+    await open(oneProject());
+    await user.click(screen.getAllByTestId(ids.addAgent)[0]!);
+    const choices = () => screen.getAllByTestId(ids.addAgentChoice);
+    await waitFor(() => expect(choices().map((choice) => choice.dataset["name"])).toEqual(["claude", "codex", "gemini", "opencode"]));
+    await user.click(choices()[1]!);
+    expect(screen.getByTestId<HTMLInputElement>(ids.addAgentName).value).toBe("codex-1");
+    await user.click(screen.getByTestId(ids.addAgentStart));
+    await waitFor(() => expect(screen.getByTestId(ids.terminal).dataset["pull"]).toBe("live"));
+    expect(screen.queryByTestId(ids.addAgentDialog)).toBeNull();
+    expect(backend.world.profiles.map(({ name, program }) => [name, program])).toContainEqual(["codex", "/bin/codex"]);
+    expect(backend.world.agents.map(({ name, mode }) => [name, mode])).toContainEqual(["codex-1", "terminal"]);
+    expect(document.activeElement?.className).toContain("xterm-helper-textarea");
+  });
+
+  it("greys what cannot be started, says why and how to install it", async () => {
+    await open(oneProject());
+    await user.click(screen.getAllByTestId(ids.addAgent)[0]!);
+    await waitFor(() => expect(screen.getAllByTestId(ids.addAgentChoice).length).toBe(4));
+    const [, , gemini, opencode] = screen.getAllByTestId(ids.addAgentChoice);
+    expect(gemini!.textContent).toContain("It is not executable.");
+    expect(opencode!.textContent).toContain("npm install -g opencode-ai");
+    await user.click(gemini!);
+    expect(gemini!.getAttribute("aria-checked")).toBe("false");
+    expect(screen.getByTestId<HTMLButtonElement>(ids.addAgentStart).disabled).toBe(true);
+  });
+
+  it("stays open with the reason when the name is taken", async () => {
+    await open(oneProject());
+    await user.click(screen.getAllByTestId(ids.addAgent)[0]!);
+    await user.click(screen.getAllByTestId(ids.addAgentChoice)[0]!);
+    await user.clear(screen.getByTestId(ids.addAgentName));
+    await user.type(screen.getByTestId(ids.addAgentName), "planner{Enter}");
+    expect((await screen.findByTestId(ids.error)).textContent).toContain("planner exists already");
+    expect(screen.getByTestId(ids.errorHint).textContent).toBe("Choose another name.");
+  });
+});
+
+describe("a run", () => {
+  it("shows the program's output, and takes what is typed in its order", async () => {
+    await open(oneProject());
+    await startPlanner();
+    await waitFor(() => expect(terminalText()).toContain("planner"));
+    await user.keyboard("hello");
+    await waitFor(() => expect(backend.runOf("planner").written.join("")).toBe("hello"));
+    await waitFor(() => expect(terminalText()).toContain("hello"));
+    expect(backend.runOf("planner").pulling).toBe(1);
+  });
+
+  it("answers no question of the program", async () => {
+    await open(oneProject());
+    await startPlanner();
+    backend.runOf("planner").print("\x1b[c\x1b[6n\x1b]11;?\x07\x1b[?1004hasked");
+    await waitFor(() => expect(terminalText()).toContain("asked"));
+    expect(backend.runOf("planner").written).toEqual([]);
+  });
+
+  it("keeps its last screen when it ends, says how, and starts again by Enter", async () => {
+    await open(oneProject());
+    await startPlanner();
+    const now = performance.now();
+    const clock = vi.spyOn(performance, "now").mockReturnValue(now);
+    act(() => {
+      backend.runOf("planner").print("last words");
+      backend.endRun("planner", { exit_code: 3, signal: null, reason: "exited 3" });
+    });
+    const bar = await screen.findByTestId(ids.endedBar);
+    expect(bar.textContent).toContain("exited 3 · just now");
+    await waitFor(() => expect(terminalText()).toContain("last words"));
+    const before = backend.runOf("planner").id;
+    clock.mockReturnValue(now + 100);
+    await user.keyboard("{Enter}");
+    expect(backend.countOf("agent_start")).toBe(1);
+    clock.mockReturnValue(now + 10_000);
+    await user.keyboard("{Enter}");
+    await waitFor(() => expect(backend.runOf("planner").id).not.toBe(before));
+    await waitFor(() => expect(screen.queryByTestId(ids.endedBar)).toBeNull());
+  });
+
+  it("that does not start says why, with the way out, and can be tried again", async () => {
+    await open(oneProject());
+    backend.failNext("agent_start", new BackendError("failed", "claude was not found on the PATH.", "Install it, or change the profile."));
+    await user.click(await screen.findByTestId(ids.paneChoice));
+    const failure = await screen.findByTestId(ids.paneFailure);
+    expect(failure.textContent).toContain("claude was not found on the PATH.");
+    expect(within(failure).getByTestId(ids.errorHint).textContent).toBe("Install it, or change the profile.");
+    await user.click(screen.getByTestId(ids.startAgain));
+    await waitFor(() => expect(screen.getByTestId(ids.terminal).dataset["pull"]).toBe("live"));
+  });
+
+  it("is stopped and started from the sidebar; a failure is a message with a hint", async () => {
+    await open(oneProject());
+    await startPlanner();
+    backend.failNext("agent_stop", new BackendError("failed", "It does not end.", "Try again."));
+    await user.click(screen.getByTestId(ids.agentStop));
+    const toast = await screen.findByTestId(ids.toast);
+    expect(toast.textContent).toContain("planner could not be stopped. It does not end.");
+    expect(within(toast).getByTestId(ids.errorHint).textContent).toBe("Try again.");
+    await user.click(screen.getByTestId(ids.agentStop));
+    expect((await screen.findByTestId(ids.endedBar)).textContent).toContain("stopped by you");
+    await user.click(screen.getByTestId(ids.agentStart));
+    await waitFor(() => expect(screen.getByTestId(ids.agentState).dataset["state"]).toBe("idle"));
+  });
+});
+
+describe("the clipboard", () => {
+  const osc52 = (text: string) => `\x1b]52;c;${btoa(text)}\x07`;
+
+  it("is written by a program only after the user agreed", async () => {
+    await open(oneProject());
+    await startPlanner();
+    backend.runOf("planner").print(osc52("secret words"));
+    const question = await screen.findByTestId(ids.clipboardConsent);
+    expect(question.textContent).toContain("secret words");
+    expect(backend.clipboard).toBe("");
+    await user.click(screen.getByTestId(ids.clipboardDeny));
+    expect(backend.clipboard).toBe("");
+    backend.runOf("planner").print(osc52("other words"));
+    await screen.findByTestId(ids.clipboardConsent);
+    await user.click(screen.getByTestId(ids.clipboardAlways));
+    await waitFor(() => expect(backend.clipboard).toBe("other words"));
+    await waitFor(() => expect(backend.world.settings.clipboard_write).toBe("allow"));
+    backend.runOf("planner").print(osc52("third"));
+    await waitFor(() => expect(backend.clipboard).toBe("third"));
+  });
+
+  it("is never written when the setting says so, and never read", async () => {
+    const world = oneProject();
+    world.settings.clipboard_write = "deny";
+    await open(world);
+    backend.clipboard = "mine";
+    await startPlanner();
+    backend.runOf("planner").print(`${osc52("x")}\x1b]52;c;?\x07done`);
+    await waitFor(() => expect(terminalText()).toContain("done"));
+    expect(screen.queryByTestId(ids.clipboardConsent)).toBeNull();
+    expect(backend.clipboard).toBe("mine");
+    expect(backend.runOf("planner").written).toEqual([]);
+  });
+
+  it("asks before lines are pasted into a program without brackets, and not with them", async () => {
+    await open(oneProject());
+    await startPlanner();
+    backend.clipboard = "one\ntwo";
+    await user.keyboard("{Control>}{Shift>}V{/Shift}{/Control}");
+    expect((await screen.findByTestId(ids.pasteDialog)).textContent).toContain("Paste 2 lines?");
+    expect(backend.runOf("planner").written).toEqual([]);
+    await user.keyboard("{Escape}");
+    expect(screen.queryByTestId(ids.pasteDialog)).toBeNull();
+    await user.keyboard("{Control>}{Shift>}V{/Shift}{/Control}");
+    await user.click(await screen.findByTestId(ids.pasteConfirm));
+    await waitFor(() => expect(backend.runOf("planner").written.join("")).toBe("one\rtwo"));
+    backend.runOf("planner").print("\x1b[?2004hready");
+    await waitFor(() => expect(terminalText()).toContain("ready"));
+    await waitFor(() => expect(document.activeElement?.className).toContain("xterm-helper-textarea"));
+    await user.keyboard("{Control>}{Shift>}V{/Shift}{/Control}");
+    await waitFor(() => expect(backend.runOf("planner").written.join("")).toContain("\x1b[200~one\rtwo\x1b[201~"));
+  });
+});
+
+describe("quitting", () => {
+  const request = { running: [{ agent: "planner", project: "atlas" }, { agent: "docs", project: "atlas" }] };
+
+  it("asks once, with the names, however often the window is closed", async () => {
+    await open(oneProject());
+    act(() => backend.requestQuit(request));
+    act(() => backend.requestQuit({ running: [] }));
+    const dialog = screen.getByTestId(ids.quitDialog);
+    expect(screen.getAllByTestId(ids.quitDialog).length).toBe(1);
+    expect(dialog.textContent).toContain("2 agents are running");
+    expect(dialog.textContent).toContain("planner");
+    expect(document.activeElement).toBe(screen.getByTestId(ids.quitCancel));
+    await user.keyboard("{Escape}");
+    expect(screen.queryByTestId(ids.quitDialog)).toBeNull();
+    expect(backend.quitted).toBeNull();
+    act(() => backend.requestQuit(request));
+    expect(screen.getByTestId(ids.quitDialog)).toBeTruthy();
+  });
+
+  it("saves the layout first, and hands on the choice and whether to remember it", async () => {
+    await open(oneProject());
+    app.change(project().id, (layout) => ({ ...layout, seen_ms: 77 }));
+    act(() => backend.requestQuit(request));
+    await user.click(screen.getByTestId(ids.quitRemember));
+    await user.click(screen.getByTestId(ids.quitKeep));
+    await waitFor(() => expect(backend.quitted).toEqual({ choice: "keep", remember: true }));
+    const order = backend.calls.map(({ method }) => method);
+    expect(order.indexOf("layout_set")).toBeGreaterThan(-1);
+    expect(order.lastIndexOf("layout_set")).toBeLessThan(order.indexOf("desktop_quit"));
+  });
+
+  it("keeps the focus inside the question", async () => {
+    await open(oneProject());
+    act(() => backend.requestQuit(request));
+    const dialog = screen.getByTestId(ids.quitDialog);
+    for (let n = 0; n < 6; n += 1) {
+      await user.tab();
+      expect(dialog.contains(document.activeElement)).toBe(true);
+    }
+  });
+});
+
+describe("panes", () => {
+  const press = (keys: string) => user.keyboard(keys);
+  const panes = () => screen.getAllByTestId(ids.pane);
+  const focused = () => panes().findIndex((pane) => pane.dataset["focused"] === "true");
+
+  it("are split, gone to, zoomed and closed by keyboard, and remembered", async () => {
+    await open(oneProject());
+    await screen.findByTestId(ids.paneEmpty);
+    await press("{Control>}{Shift>}D{/Shift}{/Control}");
+    expect(panes().length).toBe(2);
+    expect(focused()).toBe(1);
+    await press("{Control>}{Shift>}{ArrowLeft}{/Shift}{/Control}");
+    expect(focused()).toBe(0);
+    await press("{Control>}{Shift>}{Enter}{/Shift}{/Control}");
+    expect(panes().filter((pane) => pane.closest<HTMLElement>(".cell")!.style.display !== "none").length).toBe(1);
+    await press("{Control>}{Shift>}{Enter}{/Shift}{/Control}");
+    screen.getByTestId(ids.divider).focus();
+    await press("{ArrowRight}");
+    await press("{Control>}{Shift>}E{/Shift}{/Control}");
+    await waitFor(() => expect(panesOf((backend.world.layouts[project().id] as { root: never }).root).length).toBe(3));
+    expect(JSON.stringify(backend.world.layouts[project().id])).toContain('"ratio":0.52');
+    await press("{Control>}{Shift>}W{/Shift}{/Control}");
+    expect(panes().length).toBe(2);
+  });
+
+  it("come back with their agents when the window opens again", async () => {
+    const world = oneProject();
+    world.layouts[world.projects[0]!.id] = {
+      version: 1, focused: "p2", zoomed: null, seen_ms: 5,
+      root: { kind: "split", id: "s3", axis: "row", ratio: 0.3, first: { kind: "pane", id: "p1", agent: null }, second: { kind: "pane", id: "p2", agent: world.agents[0]!.id } },
+    };
+    await open(world);
+    await waitFor(() => expect(panes().map((pane) => pane.dataset["agent"])).toEqual(["", "planner"]));
+    expect(panes()[0]!.closest<HTMLElement>(".cell")!.style.width).toBe("30%");
+    expect(screen.getByTestId(ids.startAgain).textContent).toBe("Start");
+  });
+
+  it("keep the terminal of an agent when its neighbour is split off", async () => {
+    await open(oneProject());
+    await startPlanner();
+    const before = document.querySelector(".xterm");
+    await press("{Control>}{Shift>}D{/Shift}{/Control}");
+    await press("{Control>}{Shift>}E{/Shift}{/Control}");
+    expect(panes().length).toBe(3);
+    expect(document.querySelector(".xterm")).toBe(before);
+  });
+});
+
+describe("what the engine says", () => {
+  it("is shown until dismissed", async () => {
+    const world = oneProject();
+    world.info.notices.push({ level: "warn", text: "The store was damaged.", hint: "It was moved aside." });
+    await open(world);
+    expect(screen.getByTestId(ids.notice).textContent).toContain("It was moved aside.");
+    await user.click(screen.getByTestId(ids.noticeDismiss));
+    expect(screen.queryByTestId(ids.notice)).toBeNull();
+  });
+
+  it("is fetched again when numbers are missing in the feed", async () => {
+    await open(oneProject());
+    const agent = backend.world.agents[0]!;
+    backend.world.agents = [...backend.world.agents, { ...agent, id: newId(), name: "unheard" }];
+    act(() => {
+      backend.loseChanges(2);
+      backend.changed("settingsChanged", "settings");
+    });
+    await waitFor(() => expect(screen.getAllByTestId(ids.agent).map((row) => row.dataset["name"])).toEqual(["planner", "unheard"]));
+  });
+
+  it("is missed calmly when it does not answer, and can be asked for at once", async () => {
+    await open(oneProject());
+    backend.failNext("changes_wait", new BackendError("failed", "The socket is closed.", "Start the engine."));
+    act(() => backend.changed("agentChanged", "a"));
+    const banner = await screen.findByTestId(ids.feedBanner);
+    expect(banner.textContent).toContain("Start the engine.");
+    await user.click(screen.getByTestId(ids.feedRetry));
+    await waitFor(() => expect(screen.queryByTestId(ids.feedBanner)).toBeNull());
+  });
+
+  it("removes an agent from its pane when it is removed elsewhere, and closes a question about it", async () => {
+    await open(oneProject());
+    await startPlanner();
+    await user.click(screen.getByTestId(ids.agentRemove));
+    expect(screen.getByTestId(ids.confirmDialog).textContent).toContain("It is running and will be stopped.");
+    act(() => {
+      backend.world.agents = [];
+      backend.changed("agentChanged", "x");
+    });
+    await waitFor(() => expect(screen.queryByTestId(ids.confirmDialog)).toBeNull());
+    expect(screen.getByTestId(ids.paneEmpty)).toBeTruthy();
+  });
+});
+
+describe("settings", () => {
+  it("are shown at once, stored, and taken back with a word when that fails", async () => {
+    await open(oneProject());
+    await user.keyboard("{Control>},{/Control}");
+    await user.selectOptions(screen.getByTestId(ids.settingsTheme), "dark");
+    await waitFor(() => expect(backend.world.settings.theme).toBe("dark"));
+    expect(document.documentElement.dataset["theme"]).toBe("dark");
+    backend.failNext("settings_set", new BackendError("failed", "The disk is read-only.", "Make it writable."));
+    await user.selectOptions(screen.getByTestId(ids.settingsTheme), "light");
+    expect((await screen.findByTestId(ids.toast)).textContent).toContain("The disk is read-only.");
+    await waitFor(() => expect(screen.getByTestId<HTMLSelectElement>(ids.settingsTheme).value).toBe("dark"));
+  });
+
+  it("add and remove profiles; a refusal says what to do first", async () => {
+    await open(oneProject());
+    await user.keyboard("{Control>},{/Control}");
+    await user.click(screen.getByTestId(ids.settingsTabProfiles));
+    await user.type(screen.getByTestId(ids.profileName), "echo");
+    await user.type(screen.getByTestId(ids.profileProgram), "/bin/sh");
+    await user.type(screen.getByTestId(ids.profileArgs), "-c 'echo hi'");
+    await user.click(screen.getByTestId(ids.profileAdd));
+    await waitFor(() => expect(screen.getAllByTestId(ids.profileRow).length).toBe(2));
+    expect(backend.world.profiles[1]).toMatchObject({ name: "echo", adapter: "plain", args: ["-c", "echo hi"] });
+    await user.click(screen.getAllByTestId(ids.profileRemove)[0]!);
+    await user.click(screen.getByRole("button", { name: "Remove" }));
+    expect((await screen.findByTestId(ids.errorHint)).textContent).toBe("Remove the agent first.");
+  });
+});
+
+it("runs a command that was found by a part of its name", async () => {
+  await open(oneProject());
+  await screen.findByTestId(ids.paneEmpty);
+  await user.keyboard("{Control>}{Shift>}P{/Shift}{/Control}");
+  await user.keyboard("split right{Enter}");
+  expect(screen.queryByTestId(ids.palette)).toBeNull();
+  expect(screen.getAllByTestId(ids.pane).length).toBe(2);
+});
