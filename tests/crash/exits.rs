@@ -24,7 +24,11 @@ fn each_signal_is_one_clean_way_out() {
         assert_eq!(status.code(), Some(0), "signal {signal}");
         assert!(!alive(pid), "signal {signal}: the agent has ended");
         assert_eq!(world.processes(), [], "signal {signal}: no process is left");
-        assert_eq!(world.temp_entries(), Vec::<std::path::PathBuf>::new(), "signal {signal}: no temp is left");
+        assert_eq!(
+            world.temp_entries(),
+            Vec::<std::path::PathBuf>::new(),
+            "signal {signal}: no temp is left"
+        );
         assert!(!world.home().join("carillon.sock").exists(), "signal {signal}: the socket is gone");
         world.start(&[]);
         let run = world.agent("one")["run"].clone();

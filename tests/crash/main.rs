@@ -7,4 +7,5 @@ mod support;
 mod exits;
 mod recovery;
 mod rounds;
+mod tasks;
 mod temp;

@@ -33,11 +33,20 @@ fn a_run_that_ended_meanwhile_has_its_real_status() {
         world.crash();
         world.wait_for("the end of the program", || (!alive(pid)).then_some(()));
         world.wait_for("the exit record", || {
-            world.home().join("runs").join(run["id"].as_str().unwrap()).join("exit.json").exists().then_some(())
+            world
+                .home()
+                .join("runs")
+                .join(run["id"].as_str().unwrap())
+                .join("exit.json")
+                .exists()
+                .then_some(())
         });
         world.start(&[]);
         let over = world.wait_until_over("one")["run"].clone();
-        assert_eq!((&over["exit_code"], &over["signal"], over["reason"].as_str()), (&code, &signal, Some(reason)));
+        assert_eq!(
+            (&over["exit_code"], &over["signal"], over["reason"].as_str()),
+            (&code, &signal, Some(reason))
+        );
     }
 }
 

@@ -9,7 +9,8 @@ const NONE: Vec<PathBuf> = Vec::new();
 #[test]
 fn they_go_however_a_program_ends() {
     let world = World::started();
-    let fill = "mkdir \"$TMPDIR/d\"; echo x > \"$TMPDIR/d/.hidden\"; echo y > \"$TMP/y\"; chmod 500 \"$TEMP/d\"";
+    let fill =
+        "mkdir \"$TMPDIR/d\"; echo x > \"$TMPDIR/d/.hidden\"; echo y > \"$TMP/y\"; chmod 500 \"$TEMP/d\"";
     for (name, end) in [("zero", "exit 0"), ("one", "exit 1"), ("killed", "kill -KILL $$")] {
         world.add_agent(name, &format!("{fill}; {end}"));
         world.run(&["agent", "start", name]);

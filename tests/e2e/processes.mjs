@@ -47,6 +47,11 @@ export function carriers(name, value) {
   return processes().filter((one) => one.state !== "Z" && (read(`/proc/${one.pid}/environ`)?.toString().split("\0").includes(wanted) ?? false));
 }
 
+/** The environment that a process was started with, as "NAME=value". */
+export function variables(pid) {
+  return (read(`/proc/${pid}/environ`)?.toString() ?? "").split("\0").filter(Boolean);
+}
+
 export function isAlive(pid) {
   return processes().some((one) => one.pid === pid && one.state !== "Z");
 }

@@ -32,7 +32,7 @@ if (chosen.length === 0) {
 
 fs.rmSync(PICTURES, { recursive: true, force: true });
 fs.mkdirSync(PICTURES, { recursive: true });
-const own = fs.mkdtempSync(path.join(os.tmpdir(), "ce-display-"));
+const own = fs.mkdtempSync(path.join(os.tmpdir(), "ce-"));
 const display = await Display.start(own);
 const bus = await Bus.start();
 let failed = 0;

@@ -188,7 +188,16 @@ export class Stage {
 
   /** Starts the app as a person does. `env` is added to its environment. */
   launch(args = [], env = {}) {
-    const app = new Launched(spawn(DESKTOP, args, { env: { ...this.env, ...env }, stdio: ["ignore", "pipe", "pipe"] }));
+    return this.#spawn(DESKTOP, args, env);
+  }
+
+  /** Starts the engine without a window. */
+  serve(args = []) {
+    return this.#spawn(CARILLON, ["serve", ...args], {});
+  }
+
+  #spawn(program, args, env) {
+    const app = new Launched(spawn(program, args, { env: { ...this.env, ...env }, stdio: ["ignore", "pipe", "pipe"] }));
     this.apps.push(app);
     return app;
   }
@@ -209,14 +218,20 @@ export class Stage {
   }
 
   /**
-   * Keeps a picture of the whole display as target/e2e/<journey>-<n>-<label>.png, and answers how many colours it has (256 at most).
+   * Keeps a picture of the whole display as target/e2e/<journey>-<n>-<label>.png.
    * WebDriver's own pictures never come when WebKit draws by shared memory and the page stands still, and they miss the toolkit's dialogs.
    */
   async shoot(label) {
     this.pictures += 1;
-    const { png, colours } = await this.display.with((x) => x.picture());
+    const { png } = await this.display.with((x) => x.picture());
     fs.writeFileSync(path.join(PICTURES, `${this.name}-${this.pictures}-${label}.png`), png);
-    return colours;
+  }
+
+  /** Waits until there is something to see on the display, and keeps a picture of it. A blank window has next to one colour. */
+  async see(label) {
+    const colours = () => this.display.with(async (x) => (await x.picture()).colours);
+    await poll(async () => (await colours()) > 8, "something to see on the display");
+    await this.shoot(label);
   }
 
   /** Everything of this journey that is still there: processes that carry its data directory, and entries of its temp base. */

@@ -72,10 +72,22 @@ impl OpenError {
     }
 }
 
-/// An agent that has a live run.
+/// What kind of thing runs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum RunningKind {
+    /// An agent.
+    Agent,
+    /// A background task.
+    Task,
+}
+
+/// An agent or a task that has a live run.
 #[derive(Clone, Debug, PartialEq, Eq, serde::Serialize)]
 pub struct RunningAgent {
-    /// Its name.
+    /// Which of both.
+    pub kind: RunningKind,
+    /// The name of the agent or the title of the task.
     pub agent: String,
     /// The name of its project.
     pub project: String,
@@ -170,19 +182,25 @@ impl App {
         Ok(pack(&pulled))
     }
 
-    /// Agents with a live run.
+    /// Agents and tasks with a live run.
     pub fn running(&self) -> Vec<RunningAgent> {
         let names = || -> Result<Vec<RunningAgent>, carillon_engine::Error> {
             let projects = self.inner.engine.projects()?;
             let agents = self.inner.engine.agents(None)?;
             let live = agents.into_iter().filter(|a| a.run.as_ref().is_some_and(|r| !r.state.is_terminal()));
             let name_of = |id| projects.iter().find(|p| p.id == id).map(|p| p.name.clone());
-            Ok(live
-                .map(|a| RunningAgent {
-                    project: name_of(a.agent.project).unwrap_or_default(),
-                    agent: a.agent.name,
-                })
-                .collect())
+            let agents = live.map(|a| RunningAgent {
+                kind: RunningKind::Agent,
+                project: name_of(a.agent.project).unwrap_or_default(),
+                agent: a.agent.name,
+            });
+            let tasks = self.inner.engine.tasks(None)?.into_iter().filter(|t| t.attempt.state.holds_slot());
+            let tasks = tasks.map(|t| RunningAgent {
+                kind: RunningKind::Task,
+                project: name_of(t.row.task.project).unwrap_or_default(),
+                agent: t.row.task.title,
+            });
+            Ok(agents.chain(tasks).collect())
         };
         names().unwrap_or_default()
     }

@@ -159,6 +159,9 @@ pub async fn call(app: &App, method: &str, params: Value) -> Result<Value, ApiEr
         let changes = app.engine().changes(request.after, Duration::from_millis(request.wait_ms)).await?;
         return answer(Changes::from(changes));
     }
+    if let Some(called) = crate::tasks::call_waiting(app, method, &params).await {
+        return called;
+    }
     // The others touch files, processes or the ledger: they run where blocking is no harm.
     let (app, method) = (app.clone(), method.to_owned());
     let called = tokio::task::spawn_blocking(move || call_blocking(&app, &method, params)).await;
@@ -166,6 +169,9 @@ pub async fn call(app: &App, method: &str, params: Value) -> Result<Value, ApiEr
 }
 
 fn call_blocking(app: &App, method: &str, params: Value) -> Result<Value, ApiError> {
+    if let Some(called) = crate::tasks::call_blocking(app, method, &params) {
+        return called;
+    }
     let engine = app.engine();
     match method {
         "info" => read(params).and_then(|Nothing {}| answer(info(app))),
@@ -217,18 +223,18 @@ fn call_blocking(app: &App, method: &str, params: Value) -> Result<Value, ApiErr
     }
 }
 
-fn read<T: DeserializeOwned>(params: Value) -> Result<T, ApiError> {
+pub(crate) fn read<T: DeserializeOwned>(params: Value) -> Result<T, ApiError> {
     let params = if params.is_null() { Value::Object(Map::new()) } else { params };
     serde_json::from_value(params).map_err(|e| ApiError::invalid(format!("the request cannot be read: {e}")))
 }
 
 /// Nothing to tell is an empty object, so that an answer is always JSON that can grow.
-fn answer<T: Serialize>(value: T) -> Result<Value, ApiError> {
+pub(crate) fn answer<T: Serialize>(value: T) -> Result<Value, ApiError> {
     let value = serde_json::to_value(value).map_err(|e| ApiError::failed(e.to_string()))?;
     Ok(if value.is_null() { Value::Object(Map::new()) } else { value })
 }
 
-fn list<T: Serialize + From<U>, U>(rows: Vec<U>) -> Result<Value, ApiError> {
+pub(crate) fn list<T: Serialize + From<U>, U>(rows: Vec<U>) -> Result<Value, ApiError> {
     answer(rows.into_iter().map(T::from).collect::<Vec<T>>())
 }
 

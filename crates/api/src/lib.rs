@@ -18,7 +18,9 @@ pub mod commands;
 pub mod error;
 pub mod server;
 mod socket;
+mod tasks;
 pub mod wire;
+pub mod wire_tasks;
 
 pub use app::{App, Config, OpenError};
 pub use client::Client;

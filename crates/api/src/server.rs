@@ -131,19 +131,30 @@ async fn serve(app: App, stream: UnixStream) {
                     });
                 }
                 None if goes_on => goes_on = false,
-                Some(Err(LinesCodecError::MaxLineLengthExceeded)) => {
+                Some(Err(error)) if let Some(what) = what_is_wrong(&error) => {
                     goes_on = true;
-                    let most = limits::REQUEST_MAX_BYTES;
-                    let error = ApiError::invalid(format!("the request is longer than {most} bytes"));
-                    if out.send(pack(Value::Null, Err(error))).await.is_err() {
+                    if out.send(pack(Value::Null, Err(ApiError::invalid(what)))).await.is_err() {
                         return;
                     }
                 }
                 // The caller has gone: whoever waited for it stops waiting.
-                Some(Err(LinesCodecError::Io(_))) | None => return,
+                Some(Err(_)) | None => return,
             },
             Some(_) = calls.join_next(), if !calls.is_empty() => {}
         }
+    }
+}
+
+/// What a caller is told of a line that cannot be read; `None` when the caller has gone.
+fn what_is_wrong(error: &LinesCodecError) -> Option<String> {
+    match error {
+        LinesCodecError::MaxLineLengthExceeded => {
+            Some(format!("the request is longer than {} bytes", limits::REQUEST_MAX_BYTES))
+        }
+        LinesCodecError::Io(error) if error.kind() == std::io::ErrorKind::InvalidData => {
+            Some("the request is not UTF-8".to_owned())
+        }
+        LinesCodecError::Io(_) => None,
     }
 }
 

@@ -8,6 +8,7 @@ use carillon_api::wire::{
     Agent, AgentState, AtExit, Change, Changes, Check, CheckState, ClipboardWrite, Detected, Diagnosis, Info,
     Layout, Level, Mode, Notice, Policy, Profile, Project, Run, RunState, Settings, Theme,
 };
+use carillon_api::wire_tasks::{Message, MessageKind, MessageState, Task, TaskOutput, TaskState};
 use carillon_api::{ApiError, Code};
 use ts_rs::{Config, TS};
 
@@ -21,7 +22,8 @@ export type AdapterName = \"claude\" | \"codex\" | \"gemini\" | \"opencode\" | \
 /// The words of the change log, as the store writes them.
 fn change_tags() -> String {
     use carillon_store::changes::Tag;
-    let tags = [Tag::Project, Tag::Profile, Tag::Agent, Tag::Run, Tag::Settings, Tag::Layout];
+    let tags =
+        [Tag::Project, Tag::Profile, Tag::Agent, Tag::Run, Tag::Settings, Tag::Layout, Tag::Task, Tag::Inbox];
     let words: Vec<String> = tags.iter().map(|tag| format!("\"{}\"", tag.as_str())).collect();
     format!("export type ChangeTag = {};\n", words.join(" | "))
 }
@@ -63,6 +65,12 @@ fn bindings() -> String {
         Change,
         Changes,
         Layout,
+        TaskState,
+        Task,
+        TaskOutput,
+        MessageKind,
+        MessageState,
+        Message,
     );
     out
 }

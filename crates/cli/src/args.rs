@@ -35,6 +35,15 @@ pub(crate) enum Command {
         #[command(subcommand)]
         command: Agent,
     },
+    /// Run a command in the background; it outlives the terminal and the app.
+    Run(Run),
+    /// Look after background tasks.
+    Tasks {
+        #[command(subcommand)]
+        command: Tasks,
+    },
+    /// Show the messages of an agent.
+    Inbox { agent: String },
     /// Look for what is wrong and name the way out.
     Doctor,
     /// A small honest agent without a model, to try things with.
@@ -122,6 +131,71 @@ pub(crate) enum Agent {
     Stop { name: String },
     /// Stop an agent and take it off the list; its directory is not touched.
     Remove { name: String },
+}
+
+#[derive(Debug, ClapArgs)]
+pub(crate) struct Run {
+    /// The agent that hears of the end; inside a run, the agent that it belongs to.
+    #[arg(long)]
+    pub(crate) owner: Option<String>,
+    /// Where it runs; here when left out.
+    #[arg(long)]
+    pub(crate) cwd: Option<PathBuf>,
+    /// End it after this time, like 90s or 2h.
+    #[arg(long, value_name = "DURATION")]
+    pub(crate) timeout: Option<String>,
+    /// Keep at most so much of its output, like 64MiB: the head and the tail.
+    #[arg(long, value_name = "BYTES")]
+    pub(crate) log_max: Option<String>,
+    /// Give it a terminal.
+    #[arg(long)]
+    pub(crate) tty: bool,
+    /// A name for people.
+    #[arg(long)]
+    pub(crate) title: Option<String>,
+    /// Keep it out of the ask that its owner serves.
+    #[arg(long)]
+    pub(crate) detach: bool,
+    /// Wait for the end, show the output and pass the exit code on.
+    #[arg(long)]
+    pub(crate) wait: bool,
+    /// The command, behind `--`.
+    #[arg(last = true, required = true, value_name = "CMD")]
+    pub(crate) command: Vec<String>,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum Tasks {
+    /// List tasks, the newest first.
+    List {
+        /// Only those of this project.
+        #[arg(long)]
+        project: Option<String>,
+        /// Only those in this state.
+        #[arg(long)]
+        state: Option<String>,
+    },
+    /// Show one task.
+    Show { id: String },
+    /// Print the output of a task, byte for byte.
+    Output {
+        id: String,
+        /// Begin so many bytes into the output.
+        #[arg(long, value_name = "N")]
+        offset: Option<u64>,
+        /// Begin so many bytes before its end.
+        #[arg(long, value_name = "N", conflicts_with = "offset")]
+        tail: Option<u64>,
+        /// Go on until the task is over.
+        #[arg(long)]
+        follow: bool,
+    },
+    /// Wait until a task is over.
+    Wait { id: String },
+    /// End a task.
+    Cancel { id: String },
+    /// Try a task that is over again.
+    Retry { id: String },
 }
 
 #[derive(Clone, Copy, Debug, ValueEnum)]

@@ -14,11 +14,14 @@ mod args;
 mod connect;
 mod demo_agent;
 mod doctor;
+mod inbox;
 mod outcome;
 mod profile;
 mod project;
+mod run;
 mod serve;
 mod table;
+mod tasks;
 
 use std::process::ExitCode;
 
@@ -51,6 +54,9 @@ fn run(args: args::Args) -> Result<ExitCode, carillon_api::ApiError> {
         args::Command::Project { command } => project::run(command, json),
         args::Command::Profile { command } => profile::run(command, json),
         args::Command::Agent { command } => agent::run(command, json),
+        args::Command::Run(run) => run::run(run, json),
+        args::Command::Tasks { command } => tasks::run(command, json),
+        args::Command::Inbox { agent } => inbox::run(&agent, json),
         args::Command::Doctor => doctor::run(json),
         args::Command::DemoAgent => Ok(demo_agent::run()),
     }

@@ -33,7 +33,8 @@ pub(crate) fn wrong_use(error: &clap::Error) -> ExitCode {
     let wants_json = std::env::args_os().any(|word| word == "--json");
     if wants_json && error.use_stderr() {
         let text = error.render().to_string();
-        let (message, hint) = text.trim().split_once("\n\n").unwrap_or((text.trim(), "see `carillon --help`"));
+        let (message, hint) =
+            text.trim().split_once("\n\n").unwrap_or((text.trim(), "see `carillon --help`"));
         let message = message.trim_start_matches("error: ").to_owned();
         let hint = Some(hint.trim().to_owned());
         return report(&ApiError { code: Code::Invalid, message, hint }, true);

@@ -25,7 +25,8 @@ fn the_shapes_are_those_that_people_script() {
     let again = world.ok(&["project", "add", world.repo().join(".").to_str().unwrap()]);
     assert_eq!(again, project, "opening a repository twice gives the same project");
 
-    let profile = world.ok(&["profile", "add", "cat", "--adapter", "plain", "--program", "cat", "--env", "K=v"]);
+    let profile =
+        world.ok(&["profile", "add", "cat", "--adapter", "plain", "--program", "cat", "--env", "K=v"]);
     assert_eq!(profile["policy"], "allow");
     assert_eq!(profile["env_names"], json!(["K"]));
     for field in ["id", "name", "adapter", "program", "version", "policy", "limited_until_ms"] {
@@ -34,7 +35,16 @@ fn the_shapes_are_those_that_people_script() {
 
     let agent = world.ok(&["agent", "add", "one", "--project", "repo", "--profile", "cat"]);
     for field in [
-        "id", "name", "project", "profile", "mode", "state", "waiting_on", "queued", "workdir", "session_id",
+        "id",
+        "name",
+        "project",
+        "profile",
+        "mode",
+        "state",
+        "waiting_on",
+        "queued",
+        "workdir",
+        "session_id",
         "limited_until_ms",
     ] {
         assert!(agent.get(field).is_some(), "{field} in {agent}");
@@ -77,7 +87,8 @@ fn bad_input_is_named_with_the_way_out() {
     world.fails(&["project", "add", "/no/such/place"], 1);
     world.fails(&["project", "add", world.repo().join("README").to_str().unwrap()], 1);
 
-    let add = |program: &str| world.fails(&["profile", "add", "p", "--adapter", "plain", "--program", program], 1);
+    let add =
+        |program: &str| world.fails(&["profile", "add", "p", "--adapter", "plain", "--program", program], 1);
     let error = add("no-such-program");
     assert!(error["message"].as_str().unwrap().contains("no-such-program"), "{error}");
     let plain_file = world.repo().join("README");
@@ -199,8 +210,19 @@ fn secrets_of_a_profile_stand_in_no_list_and_not_in_the_ledger() {
     let canary = "canary-4711-secret";
     world.ok(&["project", "add", world.repo().to_str().unwrap()]);
     world.ok(&[
-        "profile", "add", "p", "--adapter", "plain", "--program", "/bin/sh", "--arg", "-c", "--arg",
-        "test -n \"$KEY\" && echo \"length ${#KEY}\"; sleep 100", "--env", &format!("KEY={canary}"),
+        "profile",
+        "add",
+        "p",
+        "--adapter",
+        "plain",
+        "--program",
+        "/bin/sh",
+        "--arg",
+        "-c",
+        "--arg",
+        "test -n \"$KEY\" && echo \"length ${#KEY}\"; sleep 100",
+        "--env",
+        &format!("KEY={canary}"),
     ]);
     world.ok(&["agent", "add", "one", "--project", "repo", "--profile", "p"]);
     world.ok(&["agent", "start", "one"]);

@@ -67,6 +67,14 @@ id!(
     /// One supervised process tree.
     RunId
 );
+id!(
+    /// A background command.
+    TaskId
+);
+id!(
+    /// A durable note to an agent.
+    MessageId
+);
 
 #[cfg(test)]
 mod tests {

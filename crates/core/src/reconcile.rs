@@ -34,9 +34,6 @@ pub enum Plan {
     Finalise(Event),
 }
 
-/// The message of a run that was recorded but never begun.
-pub const NEVER_BEGAN: &str = "Carillon ended before it could start the program; start it again";
-
 /// Decides for one run.
 pub fn plan(state: &State, observed: Observed) -> Plan {
     if state.is_terminal() {
@@ -50,7 +47,7 @@ pub fn plan(state: &State, observed: Observed) -> Plan {
             Plan::Finalise(Event::Vanished(LostWhy::SupervisorGone))
         }
         Observed::NeverBegan | Observed::Gone { process_alive: false } => match state {
-            State::Starting => Plan::Finalise(Event::LaunchFailed { message: NEVER_BEGAN.to_owned() }),
+            State::Starting => Plan::Finalise(Event::NeverBegan),
             State::Running | State::Ended(_) | State::Lost(_) => {
                 Plan::Finalise(Event::Vanished(LostWhy::SupervisorGone))
             }

@@ -17,6 +17,8 @@ pub enum Cause {
     },
     /// The system ended the supervisor (a logout, a shutdown).
     SystemStop,
+    /// It was recorded, but nothing of it was ever started.
+    NeverBegan,
     /// The program could not be started; nothing ran.
     SpawnFailed {
         /// A sentence that names the program and the way out.
@@ -79,6 +81,8 @@ pub enum Event {
         /// A sentence that names the program and the way out.
         message: String,
     },
+    /// Its lease is free and nothing of it was ever started.
+    NeverBegan,
     /// Its lease is free and there is no exit record.
     Vanished(LostWhy),
 }
@@ -114,18 +118,21 @@ pub fn step(state: &State, event: Event) -> Result<(State, Vec<Effect>), Rejecte
             Event::LaunchFailed { message } => {
                 Ok(end(Ending { cause: Cause::SpawnFailed { message }, exit_code: None, signal: None }))
             }
+            Event::NeverBegan => Ok(end(Ending { cause: Cause::NeverBegan, exit_code: None, signal: None })),
             Event::Vanished(why) => Ok(lose(why)),
         },
         State::Running => match event {
             Event::Began => Err(Rejected::AlreadyRunning),
             Event::RecordFound(ending) => Ok(end(ending)),
-            Event::LaunchFailed { .. } => Err(Rejected::AlreadyBegan),
+            Event::LaunchFailed { .. } | Event::NeverBegan => Err(Rejected::AlreadyBegan),
             Event::Vanished(why) => Ok(lose(why)),
         },
         State::Ended(_) | State::Lost(_) => match event {
-            Event::Began | Event::RecordFound(_) | Event::LaunchFailed { .. } | Event::Vanished(_) => {
-                Err(Rejected::AlreadyOver)
-            }
+            Event::Began
+            | Event::RecordFound(_)
+            | Event::LaunchFailed { .. }
+            | Event::NeverBegan
+            | Event::Vanished(_) => Err(Rejected::AlreadyOver),
         },
     }
 }
@@ -163,6 +170,7 @@ pub fn in_words(state: &State) -> Option<String> {
             other => format!("stopped by {other}"),
         },
         Cause::SystemStop => "stopped by the system".to_owned(),
+        Cause::NeverBegan => "never began: Carillon ended before it could start it".to_owned(),
         Cause::SpawnFailed { message } => message.clone(),
     })
 }

@@ -86,8 +86,6 @@ pub enum Event {
         /// Who.
         by: String,
     },
-    /// Its run was recorded but nothing of it was ever started: it may wait again.
-    NeverBegan,
 }
 
 /// What has to be done after the new state is committed.
@@ -116,8 +114,6 @@ pub enum Rejected {
     NoRun,
     /// Its run is not over yet.
     NotOver,
-    /// It began, so it cannot wait again.
-    AlreadyBegan,
 }
 
 /// Takes one step.
@@ -126,7 +122,7 @@ pub fn step(state: &State, event: Event) -> Result<(State, Vec<Effect>), Rejecte
         State::Queued => match event {
             Event::Claimed => Ok((State::Starting, vec![Effect::Launch])),
             Event::CancelRequested { by } => Ok((State::Cancelled { by }, vec![Effect::TellOwner])),
-            Event::Began | Event::RunOver(_) | Event::NeverBegan => Err(Rejected::NoRun),
+            Event::Began | Event::RunOver(_) => Err(Rejected::NoRun),
         },
         State::Starting => match event {
             Event::Claimed => Err(Rejected::AlreadyClaimed),
@@ -134,22 +130,18 @@ pub fn step(state: &State, event: Event) -> Result<(State, Vec<Effect>), Rejecte
             Event::RunOver(run) => over(&run),
             // The state stays: what the supervisor records decides, and it may have ended meanwhile.
             Event::CancelRequested { .. } => Ok((State::Starting, vec![Effect::StopRun])),
-            Event::NeverBegan => Ok((State::Queued, vec![Effect::FillSlots])),
         },
         State::Running => match event {
             Event::Claimed => Err(Rejected::AlreadyClaimed),
             Event::Began => Err(Rejected::AlreadyRunning),
             Event::RunOver(run) => over(&run),
             Event::CancelRequested { .. } => Ok((State::Running, vec![Effect::StopRun])),
-            Event::NeverBegan => Err(Rejected::AlreadyBegan),
         },
         State::Succeeded | State::Failed(_) | State::TimedOut | State::Cancelled { .. } | State::Lost(_) => {
             match event {
-                Event::Claimed
-                | Event::Began
-                | Event::RunOver(_)
-                | Event::CancelRequested { .. }
-                | Event::NeverBegan => Err(Rejected::AlreadyOver),
+                Event::Claimed | Event::Began | Event::RunOver(_) | Event::CancelRequested { .. } => {
+                    Err(Rejected::AlreadyOver)
+                }
             }
         }
     }
@@ -169,6 +161,8 @@ fn over(run: &run::State) -> Result<(State, Vec<Effect>), Rejected> {
             Cause::TimedOut => State::TimedOut,
             Cause::Stopped { by } => State::Cancelled { by: by.clone() },
             Cause::SystemStop => State::Failed(Failure::SystemStop),
+            // Nothing of it was started, so it may wait again without being a second attempt.
+            Cause::NeverBegan => return Ok((State::Queued, vec![Effect::FillSlots])),
             Cause::SpawnFailed { message } => State::Failed(Failure::NotStarted { message: message.clone() }),
         },
     };

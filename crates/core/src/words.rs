@@ -1,6 +1,6 @@
 //! The things that the user names: projects, profiles, agents.
 
-use crate::id::{AgentId, ProfileId, ProjectId};
+use crate::id::{AgentId, ProfileId, ProjectId, TaskId};
 
 /// A git repository that the user opened.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -73,4 +73,29 @@ pub struct Agent {
     pub workdir: String,
     /// True after the user stopped it: then nothing but the user starts it.
     pub stopped_by_user: bool,
+}
+
+/// A background command: what to run, for whom.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Task {
+    /// Its identity; made by who asks for it, so that a repeated request makes nothing new.
+    pub id: TaskId,
+    /// Where it belongs.
+    pub project: ProjectId,
+    /// The agent that hears of its end; none when the user started it, or when the agent was removed.
+    pub owner: Option<AgentId>,
+    /// A name for people.
+    pub title: String,
+    /// Program and arguments.
+    pub command: Vec<String>,
+    /// Absolute path of the directory that it runs in.
+    pub cwd: String,
+    /// Whether it gets a terminal.
+    pub tty: bool,
+    /// Whether it stays out of the ask that its owner serves.
+    pub detached: bool,
+    /// Time after which it is ended, in milliseconds.
+    pub timeout_ms: Option<u64>,
+    /// Cap of its log, in bytes.
+    pub log_max: u64,
 }

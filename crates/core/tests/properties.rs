@@ -20,6 +20,7 @@ fn event() -> impl Strategy<Value = Event> {
         Just(Event::Began),
         ending().prop_map(Event::RecordFound),
         Just(Event::LaunchFailed { message: "no".into() }),
+        Just(Event::NeverBegan),
         Just(Event::Vanished(LostWhy::Rebooted)),
         Just(Event::Vanished(LostWhy::SupervisorGone)),
     ]

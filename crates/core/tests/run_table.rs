@@ -18,6 +18,7 @@ fn events() -> Vec<(&'static str, Event)> {
         ("began", Event::Began),
         ("record found", Event::RecordFound(killed)),
         ("launch failed", Event::LaunchFailed { message: "no such program".into() }),
+        ("never began", Event::NeverBegan),
         ("vanished: rebooted", Event::Vanished(LostWhy::Rebooted)),
         ("vanished: supervisor gone", Event::Vanished(LostWhy::SupervisorGone)),
     ]
@@ -48,21 +49,25 @@ fn the_table_is_what_the_design_says() {
 starting + began -> running [DropOldRuns]
 starting + record found -> ended [BuryTemp]
 starting + launch failed -> ended [BuryTemp]
+starting + never began -> ended [BuryTemp]
 starting + vanished: rebooted -> lost [BuryTemp]
 starting + vanished: supervisor gone -> lost [EndStrays, BuryTemp]
 running + began -> refused: AlreadyRunning
 running + record found -> ended [BuryTemp]
 running + launch failed -> refused: AlreadyBegan
+running + never began -> refused: AlreadyBegan
 running + vanished: rebooted -> lost [BuryTemp]
 running + vanished: supervisor gone -> lost [EndStrays, BuryTemp]
 ended + began -> refused: AlreadyOver
 ended + record found -> refused: AlreadyOver
 ended + launch failed -> refused: AlreadyOver
+ended + never began -> refused: AlreadyOver
 ended + vanished: rebooted -> refused: AlreadyOver
 ended + vanished: supervisor gone -> refused: AlreadyOver
 lost + began -> refused: AlreadyOver
 lost + record found -> refused: AlreadyOver
 lost + launch failed -> refused: AlreadyOver
+lost + never began -> refused: AlreadyOver
 lost + vanished: rebooted -> refused: AlreadyOver
 lost + vanished: supervisor gone -> refused: AlreadyOver
 ";

@@ -47,6 +47,8 @@ pub struct Paths {
     pub runs: PathBuf,
     /// Values of the profiles' variables, one file (0600) per profile.
     pub secrets: PathBuf,
+    /// Environments of tasks that wait in line, one file (0600) per content.
+    pub envs: PathBuf,
     /// The repository of `--demo`.
     pub demo: PathBuf,
 }
@@ -61,6 +63,7 @@ impl Paths {
             socket: home.join("carillon.sock"),
             runs: home.join("runs"),
             secrets: home.join("secrets"),
+            envs: home.join("envs"),
             demo: home.join("demo"),
         }
     }

@@ -6,7 +6,9 @@ use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt, PermissionsExt};
 use std::path::Path;
 use std::sync::mpsc::{self, Sender};
 use std::sync::{Arc, Mutex, Once, PoisonError};
+use std::time::{Duration, Instant};
 
+use carillon_core::limits;
 use carillon_store::{Reader, Store};
 
 use crate::config::{Config, Paths};
@@ -67,6 +69,13 @@ impl Engine {
                 is_error: true,
                 text: "The ledger was damaged. It was moved aside and a new one begun; your repositories are untouched.".to_owned(),
                 hint: Some(format!("the damaged file is {}", aside.display())),
+            });
+        }
+        if let Some(aside) = opened.log_put_aside {
+            notices.push(Notice {
+                is_error: false,
+                text: "The ledger was put back from a backup while a log of another time lay beside it. The backup holds; the log was put aside.".to_owned(),
+                hint: Some(format!("the log is {}", aside.display())),
             });
         }
         let reader = opened.store.reader()?;
@@ -149,6 +158,20 @@ impl Engine {
         answer.recv().map_err(|_| Error::ShuttingDown)?
     }
 
+    /// Runs `work` on the loop's thread some time; nobody waits for it.
+    pub(crate) fn request_unanswered(
+        &self,
+        work: impl FnOnce(&mut MainLoop) -> Result<(), Error> + Send + 'static,
+    ) {
+        let request = Event::Requested(Box::new(move |main_loop| {
+            if let Err(error) = work(main_loop) {
+                tracing::warn!(%error, "a request that nobody waits for failed");
+            }
+        }));
+        // An engine that is down has nothing to do for it.
+        let _ = self.inner.events.send(request);
+    }
+
     /// Reads the ledger beside the loop.
     pub(crate) fn read<T>(
         &self,
@@ -185,11 +208,7 @@ fn take_home(paths: &Paths) -> Result<File, OpenError> {
         .mode(0o600)
         .open(&paths.lock)
         .map_err(|e| home(e.to_string()))?;
-    if rustix::fs::flock(&lock, rustix::fs::FlockOperation::NonBlockingLockExclusive).is_err() {
-        let mut text = String::new();
-        let _ = lock.read_to_string(&mut text);
-        return Err(OpenError::AlreadyRunning { pid: text.trim().parse().ok(), home: paths.home.clone() });
-    }
+    lock_home(&mut lock).map_err(|pid| OpenError::AlreadyRunning { pid, home: paths.home.clone() })?;
     let write = |lock: &mut File| {
         lock.set_len(0)?;
         lock.rewind()?;
@@ -202,6 +221,24 @@ fn take_home(paths: &Paths) -> Result<File, OpenError> {
         .create(&paths.runs)
         .map_err(|e| home(e.to_string()))?;
     Ok(lock)
+}
+
+/// Takes the lock, or answers who has it. When that process is dead, a child of it that was just being
+/// started may hold the lock for another moment: it goes with the child's exec.
+fn lock_home(lock: &mut File) -> Result<(), Option<u32>> {
+    let until = Instant::now() + Duration::from_millis(limits::DEAD_LOCK_PATIENCE_MS);
+    while rustix::fs::flock(&*lock, rustix::fs::FlockOperation::NonBlockingLockExclusive).is_err() {
+        let mut text = String::new();
+        let _ = lock.rewind().and_then(|()| lock.read_to_string(&mut text));
+        let pid: Option<u32> = text.trim().parse().ok();
+        let process = pid.and_then(|pid| rustix::process::Pid::from_raw(i32::try_from(pid).ok()?));
+        let is_dead = process.is_some_and(|pid| rustix::process::test_kill_process(pid).is_err());
+        if !is_dead || Instant::now() > until {
+            return Err(pid);
+        }
+        std::thread::sleep(Duration::from_millis(5));
+    }
+    Ok(())
 }
 
 /// A directory that others can look into is closed to them, when it is ours to close.

@@ -48,9 +48,10 @@ impl Event {
     pub(crate) fn is_promise(&self) -> bool {
         match self {
             Self::Requested(_) | Self::LaunchFailed { .. } | Self::RunOver { .. } => true,
-            Self::RunBegan { .. } | Self::TempBuried { .. } | Self::DirDropped { .. } | Self::Closed { .. } => {
-                false
-            }
+            Self::RunBegan { .. }
+            | Self::TempBuried { .. }
+            | Self::DirDropped { .. }
+            | Self::Closed { .. } => false,
         }
     }
 }

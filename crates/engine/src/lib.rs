@@ -17,13 +17,16 @@
 
 pub mod config;
 pub mod engine;
+mod envs;
 pub mod error;
 mod event;
 pub mod host;
 mod main_loop;
 mod newest;
+mod queue;
 mod recover;
 pub mod requests;
+mod rules;
 mod secrets;
 pub mod settings;
 mod shutdown;

@@ -8,7 +8,8 @@ use crate::config::Paths;
 use crate::error::Error;
 use crate::event::Event;
 use crate::newest::Newest;
-use crate::world::{Facts, Report, World};
+use crate::queue::Lent;
+use crate::world::{Facts, Report, TempPlace, World};
 use carillon_core::id::RunId;
 use carillon_core::limits;
 use carillon_core::reconcile::Observed;
@@ -24,6 +25,8 @@ pub struct MainLoop {
     report: Report,
     /// False once the shutdown has begun: nothing new starts.
     pub(crate) accepting: bool,
+    /// Tasks that wait for another one and take no slot meanwhile.
+    pub(crate) lent: Lent,
     /// What is done when the batch is committed.
     later: Vec<Later>,
     /// The newest change, for everybody who waits for one.
@@ -60,6 +63,7 @@ impl MainLoop {
             paths,
             report,
             accepting: true,
+            lent: Lent::new(),
             later: Vec::new(),
             newest: newest.clone(),
             since_trim,
@@ -152,6 +156,11 @@ impl MainLoop {
         self.later.push(Later::Answer(Box::new(answer)));
     }
 
+    /// A place for a new temp directory of a project.
+    pub(crate) fn temp_place(&self, project_root: &std::path::Path) -> Result<TempPlace, String> {
+        self.world.temp_place(project_root)
+    }
+
     /// Looks what is there of a run.
     pub(crate) fn observe(&self, row: &RunRow) -> Result<(Observed, Facts), String> {
         self.world.observe(row)
@@ -189,6 +198,7 @@ impl MainLoop {
             Ok((state, effects)) => {
                 let row = with_facts(row, facts);
                 if self.commit_state(&row, &state, facts) {
+                    self.advance_attempt(&row, &state, facts);
                     self.act(&row, &effects);
                 }
             }
@@ -244,7 +254,8 @@ impl MainLoop {
     /// Keeps the newest directories of an agent: the running one and the one before it.
     fn drop_old_runs(&mut self, row: &RunRow) {
         let Ok(kept) = self.store.read(runs::with_dir) else { return };
-        let older = kept.iter().filter(|r| r.agent == row.agent && r.state.is_terminal());
+        let older =
+            kept.iter().filter(|r| row.agent.is_some() && r.agent == row.agent && r.state.is_terminal());
         for old in older.skip(limits::RUNS_KEPT_PER_AGENT - 1) {
             self.drop_dir(&old.id);
         }

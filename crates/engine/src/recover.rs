@@ -2,6 +2,8 @@
 //! nothing to do.
 
 use carillon_core::reconcile::{self, Plan};
+use carillon_core::run::{LostWhy, State};
+use carillon_core::words::Agent;
 use carillon_store::runs::{self, RunRow};
 
 use crate::error::Error;
@@ -35,6 +37,8 @@ impl MainLoop {
     /// Brings the ledger in line with what is there.
     fn recover(&mut self) -> Result<Recovered, Error> {
         let mut found = Recovered::default();
+        // Read before the runs that end here are among them: those are cleared up by their own step.
+        let held = self.store.read(runs::holding_temp)?;
         for row in self.store.read(runs::live)? {
             match self.reconcile(&row) {
                 Ok(true) => found.adopted += 1,
@@ -45,10 +49,15 @@ impl MainLoop {
                 }
             }
         }
-        for row in self.store.read(runs::holding_temp)? {
-            self.clear_up(&row, false);
+        for row in held {
+            // Whether its strays were ended before the engine went away is not known.
+            self.clear_up(&row, row.state == State::Lost(LostWhy::SupervisorGone));
         }
         self.drop_spent_dirs()?;
+        self.retire_tasks()?;
+        let needed = self.store.read(carillon_store::tasks::env_keys)?.into_iter().collect();
+        crate::envs::keep_only(&self.paths.envs, &needed);
+        self.fill_all_slots()?;
         Ok(found)
     }
 
@@ -59,12 +68,12 @@ impl MainLoop {
             Plan::Nothing => Ok(false),
             Plan::Adopt => {
                 let run = row.id.clone();
-                let unwanted = self.is_stopped_by_user(row);
+                let unwanted = self.who_stopped(row);
                 self.act_later(move |world, report| {
                     world.adopt(&run, report.clone());
                     // The request was recorded; whether it had reached the supervisor is not known.
-                    if unwanted {
-                        world.stop(&run, "user");
+                    if let Some(by) = unwanted {
+                        world.stop(&run, &by);
                     }
                 });
                 Ok(true)
@@ -76,16 +85,22 @@ impl MainLoop {
         }
     }
 
-    fn is_stopped_by_user(&self, row: &RunRow) -> bool {
-        let agents = self.store.read(carillon_store::agents::list).unwrap_or_default();
-        agents.iter().any(|agent| agent.stopped_by_user && Some(&agent.id) == row.agent.as_ref())
+    /// Who asked for the end of a live run before the engine went away.
+    fn who_stopped(&self, row: &RunRow) -> Option<String> {
+        if row.task.is_some() {
+            let attempt = self.store.read(|db| carillon_store::attempts::of_run(db, &row.id)).ok()??;
+            return attempt.cancel_by;
+        }
+        let agents = self.store.read(carillon_store::agents::list).ok()?;
+        let stopped = |agent: &Agent| agent.stopped_by_user && Some(&agent.id) == row.agent.as_ref();
+        agents.iter().any(stopped).then(|| "user".to_owned())
     }
 
     /// Directories of runs whose agent is gone, and of runs beyond what an agent keeps.
     fn drop_spent_dirs(&mut self) -> Result<(), Error> {
         let kept = self.store.read(runs::with_dir)?;
         let mut of_agent = std::collections::HashMap::new();
-        for row in kept.iter().filter(|row| row.state.is_terminal()) {
+        for row in kept.iter().filter(|row| row.task.is_none() && row.state.is_terminal()) {
             let spent = match &row.agent {
                 None => true,
                 Some(agent) => {

@@ -18,12 +18,43 @@ pub struct LaunchOrder {
     pub argv: Vec<String>,
     /// The directory to work in.
     pub cwd: PathBuf,
-    /// The whole environment of the program.
-    pub env: Vec<(std::ffi::OsString, std::ffi::OsString)>,
-    /// Columns and rows of its terminal.
-    pub size: (u16, u16),
+    /// What its environment begins with.
+    pub base_env: BaseEnv,
+    /// The `CARILLON_*` variables that say who and where it is.
+    pub ours: Vec<(&'static str, String)>,
+    /// Variables of its profile.
+    pub own_env: Vec<(String, String)>,
+    /// How it is connected.
+    pub io: OrderIo,
+    /// Time after which it is ended, in milliseconds.
+    pub timeout_ms: Option<u64>,
+    /// Cap of its log, in bytes.
+    pub log_max: u64,
     /// Its temp directory, as `base`, `namespace`, `name`; made now, exclusively.
     pub temp: TempPlace,
+}
+
+/// What the environment of a program begins with.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum BaseEnv {
+    /// The user's own, from a login shell.
+    User,
+    /// The one that was kept under this name.
+    Kept(String),
+}
+
+/// How a program is connected.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum OrderIo {
+    /// To a terminal of this size.
+    Terminal {
+        /// Columns.
+        cols: u16,
+        /// Rows.
+        rows: u16,
+    },
+    /// To pipes: nothing to read, both outputs into one log.
+    Pipes,
 }
 
 /// The place of a temp directory, chosen before it is made so that the ledger knows it first.
@@ -59,6 +90,8 @@ pub struct Facts {
     pub ended_ms: Option<i64>,
     /// Bytes of its output so far.
     pub log_bytes: u64,
+    /// Whether some of them are not kept.
+    pub log_truncated: bool,
 }
 
 /// The way back: what the world tells the loop.
@@ -104,6 +137,8 @@ pub trait World: Send + Sync + 'static {
     fn launch(&self, order: LaunchOrder, report: Report);
     /// Goes on watching a run that an earlier engine started.
     fn adopt(&self, run: &RunId, report: Report);
+    /// A place for a new temp directory of a project, or why there is none.
+    fn temp_place(&self, project_root: &std::path::Path) -> Result<TempPlace, String>;
     /// Looks what is there of a run.
     fn observe(&self, run: &RunRow) -> Result<(Observed, Facts), String>;
     /// Asks a run to end; false when its supervisor is not connected.

@@ -38,7 +38,7 @@ CREATE TABLE runs (
   -- The run stays on the ledger when its agent is removed: its temp directory may still be there.
   agent       TEXT REFERENCES agents (id) ON DELETE SET NULL,
   state       TEXT NOT NULL CHECK (state IN ('starting', 'running', 'ended', 'lost')),
-  cause       TEXT CHECK (cause IN ('ended', 'timed_out', 'stopped', 'system_stop', 'spawn_failed')),
+  cause       TEXT CHECK (cause IN ('ended', 'timed_out', 'stopped', 'system_stop', 'never_began', 'spawn_failed')),
   detail      TEXT,
   exit_code   INTEGER,
   signal      INTEGER,

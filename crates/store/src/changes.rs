@@ -19,6 +19,10 @@ pub enum Tag {
     Settings,
     /// The layout of a project.
     Layout,
+    /// A background task.
+    Task,
+    /// A message in an agent's inbox.
+    Inbox,
 }
 
 impl Tag {
@@ -31,6 +35,8 @@ impl Tag {
             Self::Run => "runChanged",
             Self::Settings => "settingsChanged",
             Self::Layout => "layoutChanged",
+            Self::Task => "backgroundTaskChanged",
+            Self::Inbox => "agentInboxChanged",
         }
     }
 }

@@ -1,6 +1,6 @@
 //! The table `runs`.
 
-use carillon_core::id::{AgentId, ProjectId, RunId};
+use carillon_core::id::{AgentId, ProjectId, RunId, TaskId};
 use carillon_core::run::{Cause, Ending, LostWhy, State};
 use rusqlite::{Connection, OptionalExtension, Row};
 
@@ -16,6 +16,8 @@ pub struct RunRow {
     pub project: ProjectId,
     /// Whose terminal it is; none when that agent was removed.
     pub agent: Option<AgentId>,
+    /// Of which task it is an attempt.
+    pub task: Option<TaskId>,
     /// Where it stands.
     pub state: State,
     /// The leader's process id, once known.
@@ -42,7 +44,7 @@ pub struct RunRow {
 
 const COLUMNS: &str =
     "id, project, agent, state, cause, detail, exit_code, signal, lost_why, pid, start_time,
-    boot_id, temp_path, temp_state, dir_state, log_bytes, created_ms, started_ms, ended_ms";
+    boot_id, temp_path, temp_state, dir_state, log_bytes, created_ms, started_ms, ended_ms, task";
 
 /// One run.
 pub fn get(db: &Connection, id: &RunId) -> Sql<Option<RunRow>> {
@@ -78,8 +80,8 @@ pub fn newest_of(db: &Connection, agent: &AgentId) -> Sql<Option<RunRow>> {
 /// Records a run that is about to start.
 pub fn insert_starting(tx: &Connection, row: &RunRow) -> Sql<()> {
     tx.execute(
-        "INSERT INTO runs (id, project, agent, state, temp_path, temp_state, dir_state, created_ms)
-         VALUES (?1, ?2, ?3, 'starting', ?4, ?5, 'kept', ?6)",
+        "INSERT INTO runs (id, project, agent, state, temp_path, temp_state, dir_state, created_ms, task)
+         VALUES (?1, ?2, ?3, 'starting', ?4, ?5, 'kept', ?6, ?7)",
         (
             row.id.as_str(),
             row.project.as_str(),
@@ -87,6 +89,7 @@ pub fn insert_starting(tx: &Connection, row: &RunRow) -> Sql<()> {
             &row.temp_path,
             if row.temp_path.is_some() { "held" } else { "none" },
             row.created_ms,
+            row.task.as_ref().map(TaskId::as_str),
         ),
     )?;
     note(tx, row)
@@ -188,6 +191,7 @@ fn cause_words(cause: &Cause) -> (&'static str, Option<&str>) {
         Cause::TimedOut => ("timed_out", None),
         Cause::Stopped { by } => ("stopped", Some(by)),
         Cause::SystemStop => ("system_stop", None),
+        Cause::NeverBegan => ("never_began", None),
         Cause::SpawnFailed { message } => ("spawn_failed", Some(message)),
     }
 }
@@ -210,6 +214,7 @@ fn read_state(row: &Row<'_>) -> Sql<State> {
                 "timed_out" => Cause::TimedOut,
                 "stopped" => Cause::Stopped { by: detail.unwrap_or_default() },
                 "system_stop" => Cause::SystemStop,
+                "never_began" => Cause::NeverBegan,
                 "spawn_failed" => Cause::SpawnFailed { message: detail.unwrap_or_default() },
                 other => return Err(bad(format!("cause {other:?}"))),
             };
@@ -222,10 +227,12 @@ fn read_state(row: &Row<'_>) -> Sql<State> {
 fn read(row: &Row<'_>) -> Sql<RunRow> {
     let bad = |e: carillon_core::id::NotAnId| unreadable("runs", e);
     let agent: Option<String> = row.get(2)?;
+    let task: Option<String> = row.get(19)?;
     Ok(RunRow {
         id: RunId::parse(&row.get::<_, String>(0)?).map_err(bad)?,
         project: ProjectId::parse(&row.get::<_, String>(1)?).map_err(bad)?,
         agent: agent.map(|id| AgentId::parse(&id)).transpose().map_err(bad)?,
+        task: task.map(|id| TaskId::parse(&id)).transpose().map_err(bad)?,
         state: read_state(row)?,
         pid: row.get(9)?,
         start_time: row.get(10)?,

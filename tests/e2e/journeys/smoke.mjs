@@ -9,8 +9,7 @@ export const journeys = {
     await app.wd.wait("[data-testid=sidebar]");
     const info = await app.wd.rpc("info");
     assert.equal(info.home, stage.home);
-    await app.wd.painted();
-    assert.ok((await stage.shoot("open")) > 8, "the display's picture is (nearly) of one colour");
+    await stage.see("open");
     assert.deepEqual(await app.faults(), []);
     app.signal("SIGTERM");
     await app.ends();

@@ -4,7 +4,7 @@ import assert from "node:assert/strict";
 import fs from "node:fs";
 import path from "node:path";
 import { Page } from "../page.mjs";
-import { isAlive } from "../processes.mjs";
+import { isAlive, variables } from "../processes.mjs";
 import { CARILLON } from "../stage.mjs";
 import { poll } from "../wait.mjs";
 
@@ -54,6 +54,8 @@ export const journeys = {
     await stage.shoot("split");
 
     const before = stage.cli("agent", "list").map(({ run }) => run.pid);
+    const own = variables(before[0]).filter((variable) => /^(WEBKIT_DISABLE_|CARILLON_SET_|CARILLON_RENDERER)/.test(variable));
+    assert.deepEqual(own, [], "what the window set for itself reaches the agents");
     await stage.pressClose();
     await first.app.wd.wait('[data-testid="quit-dialog"]');
     await first.app.wd.painted();
@@ -62,6 +64,7 @@ export const journeys = {
     await stage.pressClose();
     assert.equal((await first.app.wd.findAll('[data-testid="quit-dialog"]')).length, 1);
     await first.page.press("quit-cancel");
+    await first.app.wd.waitGone('[data-testid="quit-dialog"]');
     await first.page.typeLine(name, "still here");
     await first.page.shows(name, "you said: still here");
     assert.deepEqual(await first.app.faults(), []);
@@ -92,7 +95,38 @@ export const journeys = {
     await quit(stage, last.app, last.page, "quit-stop");
   },
 
-  async "a folder that is no repository, and a program that is not there, are told with the way out"(stage) {
+  async "many views wait for bytes at once, and a call still comes through"(stage) {
+    const { app } = await open(stage);
+    const { id: project } = stage.cli("project", "add", stage.repository());
+    stage.cli("profile", "add", "demo", "--adapter", "plain", "--program", CARILLON, "--arg", "demo-agent");
+    stage.cli("agent", "add", "ada", "--project", project, "--profile", "demo");
+    stage.cli("agent", "start", "ada");
+    const run = await poll(() => stage.cli("agent", "list").find((one) => one.run?.state === "running")?.run.id, "a running agent");
+    const script = `const [run, done] = arguments;
+      const { invoke } = window.__TAURI_INTERNALS__;
+      const pull = (offset, wait_ms) => invoke("terminal_pull", { run, offset, cols: 80, rows: 24, wait_ms });
+      const next = (answer) => Number(new DataView(answer).getBigUint64(8, true));
+      (async () => {
+        const snapshot = await pull(null, 0);
+        // Whatever the agent still has to say first is read away: from then on every pull waits.
+        let offset = next(snapshot);
+        for (let answer; (answer = await pull(offset, 500)).byteLength > 24; ) offset = next(answer);
+        const began = performance.now();
+        const waits = Array.from({ length: 48 }, () => pull(offset, 3000));
+        await invoke("rpc", { method: "info", params: {} });
+        const call_ms = performance.now() - began;
+        const answers = await Promise.all(waits);
+        done({ kind: new DataView(snapshot).getUint32(0, true), raw: answers.every((one) => one instanceof ArrayBuffer), call_ms, waited_ms: performance.now() - began });
+      })().catch((error) => done({ error: String(error.message ?? error) }));`;
+    const seen = await app.wd.call("POST", "/execute/async", { script, args: [run] });
+    assert.deepEqual([seen.error, seen.kind, seen.raw], [undefined, 1, true], JSON.stringify(seen));
+    assert.ok(seen.waited_ms > 2_500, `the pulls did not wait: ${JSON.stringify(seen)}`);
+    assert.ok(seen.call_ms < 1_000, `a call was held up by waiting pulls: ${JSON.stringify(seen)}`);
+    app.signal("SIGTERM");
+    await app.ends();
+  },
+
+  async "a folder that is no repository is told with the way out"(stage) {
     const { app, page } = await open(stage);
     const plain = path.join(stage.folder, "plain");
     fs.mkdirSync(plain);

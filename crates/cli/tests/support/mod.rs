@@ -122,7 +122,7 @@ impl World {
 
     /// Runs a command that must work, and reads its JSON.
     pub fn ok(&self, args: &[&str]) -> Value {
-        let output = self.run(&[args, &["--json"]].concat());
+        let output = self.run(&[&["--json"], args].concat());
         let err = String::from_utf8_lossy(&output.stderr);
         assert!(output.status.success(), "{args:?}: {} {err}", output.status);
         serde_json::from_slice(&output.stdout).unwrap_or_else(|e| panic!("{args:?}: {e}: {output:?}"))
@@ -130,7 +130,7 @@ impl World {
 
     /// Runs a command that must fail with this code, and reads its error.
     pub fn fails(&self, args: &[&str], code: i32) -> Value {
-        let output = self.run(&[args, &["--json"]].concat());
+        let output = self.run(&[&["--json"], args].concat());
         assert_eq!(output.status.code(), Some(code), "{args:?}: {output:?}");
         let error: Value = serde_json::from_slice(&output.stderr)
             .unwrap_or_else(|e| panic!("{args:?}: {e}: {}", String::from_utf8_lossy(&output.stderr)));
@@ -148,7 +148,17 @@ impl World {
         self.ok(&["project", "add", self.repo().to_str().expect("UTF-8")]);
         let profile = format!("{name}-profile");
         self.ok(&[
-            "profile", "add", &profile, "--adapter", "plain", "--program", "/bin/sh", "--arg", "-c", "--arg", script,
+            "profile",
+            "add",
+            &profile,
+            "--adapter",
+            "plain",
+            "--program",
+            "/bin/sh",
+            "--arg",
+            "-c",
+            "--arg",
+            script,
         ]);
         self.ok(&["agent", "add", name, "--project", "repo", "--profile", &profile]);
     }
@@ -209,7 +219,9 @@ impl World {
         let marker = format!("CARILLON_SOCKET={}", self.home().join("carillon.sock").display());
         let mut found = Vec::new();
         for entry in std::fs::read_dir("/proc").expect("/proc").flatten() {
-            let Some(pid) = entry.file_name().to_str().and_then(|name| name.parse::<u32>().ok()) else { continue };
+            let Some(pid) = entry.file_name().to_str().and_then(|name| name.parse::<u32>().ok()) else {
+                continue;
+            };
             let Ok(environ) = std::fs::read(entry.path().join("environ")) else { continue };
             if environ.split(|b| *b == 0).any(|var| var == marker.as_bytes()) {
                 let command = std::fs::read(entry.path().join("cmdline")).unwrap_or_default();

@@ -60,7 +60,8 @@ impl Host {
             return;
         }
         let host = self.clone();
-        if let Err(error) = std::thread::Builder::new().name("bury".to_owned()).spawn(move || host.bury_all()) {
+        if let Err(error) = std::thread::Builder::new().name("bury".to_owned()).spawn(move || host.bury_all())
+        {
             queue.has_worker = false;
             tracing::warn!(%error, "no thread to bury temp directories; the next start does it");
         }

@@ -3,13 +3,16 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use carillon_agents::child_env::{Connection, child_env};
 use carillon_core::id::RunId;
 use carillon_core::limits;
 use carillon_supervisor::{Control, Grace, Io, RunSpec};
 
-use crate::host::Host;
+use crate::envs;
+use crate::host::outlet::Outlet;
 use crate::host::terminal::Terminal;
-use crate::world::{LaunchOrder, Report};
+use crate::host::{Host, Vars};
+use crate::world::{BaseEnv, LaunchOrder, OrderIo, Report};
 
 /// Programs that serve the user beyond a run: they are left alone and shown.
 pub(crate) const KEPT_PROGRAMS: &[&str] =
@@ -21,7 +24,7 @@ impl Host {
         let run = order.run.clone();
         match self.launch(&order) {
             Ok(supervisor) => {
-                self.connect_and_watch(&run, Some(order.size), 0, report);
+                self.connect_and_watch(&run, 0, report);
                 // The supervisor was ours to start, so it is ours to reap.
                 if let Err(error) = supervisor.reap() {
                     tracing::debug!(%run, %error, "the supervisor was reaped by somebody else");
@@ -39,19 +42,42 @@ impl Host {
             .map_err(|e| format!("no temp directory can be made: {e}"))?;
         let leased = carillon_supervisor::create(&self.runs_root, order.run.as_str())
             .map_err(|e| format!("no run directory can be made: {e}"))?;
-        let (cols, rows) = order.size;
+        let io = match order.io {
+            OrderIo::Terminal { cols, rows } => Io::Pty { cols, rows },
+            OrderIo::Pipes => Io::Pipes,
+        };
         let spec = RunSpec {
             run: order.run.to_string(),
             argv: order.argv.clone(),
             cwd: order.cwd.clone(),
-            io: Io::Pty { cols, rows },
-            timeout_ms: None,
+            io,
+            timeout_ms: order.timeout_ms,
             grace: Grace::default(),
-            log_max: limits::TERMINAL_LOG_MAX_BYTES,
+            log_max: order.log_max,
             keep: KEPT_PROGRAMS.iter().map(|&name| name.to_owned()).collect(),
         };
-        carillon_supervisor::launch(&self.carillon_binary, leased, &spec, &order.env, vec![temp.lease])
+        let env = self.env_of(order)?;
+        carillon_supervisor::launch(&self.carillon_binary, leased, &spec, &env, vec![temp.lease])
             .map_err(|e| format!("no supervisor can be started: {e}"))
+    }
+
+    /// The whole environment of a program. It is handed on from process to process and stands in no
+    /// file of the run.
+    fn env_of(&self, order: &LaunchOrder) -> Result<Vars, String> {
+        let base = match &order.base_env {
+            BaseEnv::User => self.user_env(),
+            BaseEnv::Kept(key) => {
+                let kept = envs::get(&self.envs_root, key);
+                Arc::new(kept.map_err(|e| format!("the environment of the caller is lost: {e}"))?)
+            }
+        };
+        let ours: Vec<(&str, &str)> =
+            order.ours.iter().map(|(name, value)| (*name, value.as_str())).collect();
+        let connection = match order.io {
+            OrderIo::Terminal { .. } => Connection::Terminal,
+            OrderIo::Pipes => Connection::Pipes,
+        };
+        Ok(child_env(&base, &order.temp.path(), &ours, &order.own_env, connection))
     }
 
     /// Goes on with a run that an earlier engine started.
@@ -59,26 +85,37 @@ impl Host {
         // What was written before now is history: its questions were answered or given up.
         let dir = self.run_dir(run);
         let history = carillon_supervisor::LogReader::open(&dir).and_then(|log| log.end()).unwrap_or(0);
-        self.connect_and_watch(run, None, history, report);
+        self.connect_and_watch(run, history, report);
     }
 
-    fn connect_and_watch(&self, run: &RunId, size: Option<(u16, u16)>, history: u64, report: &Report) {
+    fn connect_and_watch(&self, run: &RunId, history: u64, report: &Report) {
         let dir = self.run_dir(run);
         let patience = Duration::from_millis(limits::SUPERVISOR_PATIENCE_MS);
         match Control::connect(&dir, patience) {
-            Ok(control) => match Terminal::live(run, &dir, size, &control) {
-                Ok(terminal) => {
-                    let terminal = Arc::new(terminal);
-                    self.keep_terminal(run, terminal.clone());
-                    self.set_connected(run);
-                    self.watch(run, control, &terminal, history, report);
-                }
-                Err(error) => tracing::error!(%run, %error, "the log of a run cannot be read"),
-            },
+            Ok(control) => {
+                let outlet = Arc::new(Outlet::live(run, &dir, &control));
+                let terminal = self.terminal_of(&outlet);
+                self.keep(run, outlet.clone(), terminal.clone());
+                self.set_connected(run);
+                self.watch(run, control, &outlet, terminal.as_deref(), history, report);
+            }
             // It may have ended before anybody could connect: what it left tells.
             Err(error) => tracing::debug!(%run, %error, "no supervisor answers"),
         }
         self.set_connected(run);
+        self.forget_outlet(run);
         report.over(run);
+    }
+
+    /// The screen of a run that has a terminal; its size stands in the run's directory.
+    fn terminal_of(&self, outlet: &Arc<Outlet>) -> Option<Arc<Terminal>> {
+        let size = super::checkpoint::size_at_start(&outlet.dir)?;
+        match Terminal::live(outlet.clone(), Some(size)) {
+            Ok(terminal) => Some(Arc::new(terminal)),
+            Err(error) => {
+                tracing::error!(run = %outlet.run, %error, "the log of a run cannot be read; it has no screen");
+                None
+            }
+        }
     }
 }

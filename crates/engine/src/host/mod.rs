@@ -5,6 +5,7 @@ mod burials;
 mod checkpoint;
 pub(crate) mod launch;
 mod observe;
+pub(crate) mod outlet;
 pub(crate) mod repository;
 mod temp;
 mod terminal;
@@ -15,7 +16,7 @@ use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, OnceLock, PoisonError};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use carillon_agents::shell_env::{self, Outcome};
 use carillon_core::id::RunId;
@@ -24,7 +25,8 @@ use carillon_core::reconcile::Observed;
 use carillon_store::runs::RunRow;
 
 use crate::config::Config;
-use crate::world::{Facts, LaunchOrder, Report, World};
+use crate::host::outlet::Outlet;
+use crate::world::{Facts, LaunchOrder, Report, TempPlace, World};
 
 use burials::{Burial, Burials};
 pub use terminal::{Pulled, Terminal};
@@ -35,13 +37,19 @@ pub type Vars = Vec<(OsString, OsString)>;
 /// The real world of one engine.
 pub struct Host {
     runs_root: PathBuf,
+    envs_root: PathBuf,
     home: PathBuf,
     carillon_binary: PathBuf,
     from_terminal: bool,
     temp_candidates: Vec<PathBuf>,
+    /// The base that passed its preflight last, and when.
+    temp_base: Mutex<Option<(PathBuf, Instant)>>,
     /// The name of this data directory's trash in each temp base.
     trash_name: String,
     user_env: OnceLock<Arc<Vars>>,
+    /// Runs that are watched.
+    outlets: Mutex<HashMap<RunId, Arc<Outlet>>>,
+    /// Screens: of live runs, and of ended ones that somebody looked at.
     terminals: Mutex<HashMap<RunId, Arc<Terminal>>>,
     /// Runs whose supervisor is being connected, with who asked for their end meanwhile.
     connecting: (Mutex<HashMap<RunId, Option<String>>>, Condvar),
@@ -57,12 +65,15 @@ impl Host {
         let namespace = carillon_tidy::temp::namespace(&config.home, Path::new(""));
         Self {
             runs_root: config.paths().runs,
+            envs_root: config.paths().envs,
             home: config.home.clone(),
             carillon_binary: config.carillon_binary.clone(),
             from_terminal: config.from_terminal,
             temp_candidates: carillon_tidy::base::candidates(chosen),
+            temp_base: Mutex::default(),
             trash_name: carillon_tidy::trash::name(&namespace),
             user_env: OnceLock::new(),
+            outlets: Mutex::default(),
             terminals: Mutex::default(),
             connecting: Default::default(),
             burials: Burials::default(),
@@ -92,53 +103,59 @@ impl Host {
         self.runs_root.join(run.as_str())
     }
 
-    fn all(&self) -> MutexGuard<'_, HashMap<RunId, Arc<Terminal>>> {
+    fn outlets(&self) -> MutexGuard<'_, HashMap<RunId, Arc<Outlet>>> {
+        self.outlets.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn terminals(&self) -> MutexGuard<'_, HashMap<RunId, Arc<Terminal>>> {
         self.terminals.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// The terminal of a run: the live one, or one that is built from what the run left. Blocking.
     pub fn terminal(&self, run: &RunId) -> Result<Arc<Terminal>, String> {
         self.wait_until_connected(run);
-        if let Some(terminal) = self.all().get(run) {
+        if let Some(terminal) = self.terminals().get(run) {
             return Ok(terminal.clone());
         }
         let built = Terminal::from_log(run, &self.run_dir(run))
             .map_err(|e| format!("the output of this run is not kept any more ({e})"))?;
         let terminal = Arc::new(built);
-        Ok(self.all().entry(run.clone()).or_insert(terminal).clone())
+        Ok(self.terminals().entry(run.clone()).or_insert(terminal).clone())
+    }
+
+    /// The outlet of a run that is watched.
+    pub(crate) fn outlet(&self, run: &RunId) -> Option<Arc<Outlet>> {
+        self.wait_until_connected(run);
+        self.outlets().get(run).cloned()
     }
 
     /// Types into a live terminal.
     pub(crate) fn write(&self, run: &RunId, bytes: &[u8]) -> Result<(), String> {
-        self.live(run)?.write(bytes)
+        let outlet = self.outlet(run).filter(|outlet| outlet.is_live());
+        if outlet.is_none() {
+            return Err("this terminal has ended".to_owned());
+        }
+        self.terminal(run)?.write(bytes)
     }
 
     /// Tells a live terminal its size; one that has ended keeps its own.
     pub(crate) fn resize(&self, run: &RunId, cols: u16, rows: u16) -> Result<(), String> {
         self.wait_until_connected(run);
-        match self.all().get(run).cloned() {
-            Some(terminal) => terminal.resize(cols, rows),
-            None => Ok(()),
-        }
+        let terminal = self.terminals().get(run).cloned();
+        terminal.map_or(Ok(()), |terminal| terminal.resize(cols, rows))
     }
 
-    /// Bytes of output so far, of a live run.
+    /// Bytes of output so far, of a run that is watched.
     pub(crate) fn log_bytes(&self, run: &RunId) -> Option<u64> {
-        Some(self.all().get(run)?.end())
+        Some(self.outlets().get(run)?.end().0)
     }
 
     /// Saves the screens of live runs, so that the next start need not read their logs again.
     pub(crate) fn save_checkpoints(&self) {
-        let live: Vec<_> = self.all().values().cloned().collect();
+        let live: Vec<_> = self.terminals().values().cloned().collect();
         for terminal in live {
             terminal.save_checkpoint();
         }
-    }
-
-    fn live(&self, run: &RunId) -> Result<Arc<Terminal>, String> {
-        self.wait_until_connected(run);
-        let terminal = self.all().get(run).cloned();
-        terminal.filter(|t| t.is_live()).ok_or_else(|| "this terminal has ended".to_owned())
     }
 
     fn connecting(&self) -> MutexGuard<'_, HashMap<RunId, Option<String>>> {
@@ -149,19 +166,33 @@ impl Host {
     pub(crate) fn set_connected(&self, run: &RunId) {
         let asked = self.connecting().remove(run).flatten();
         self.connecting.1.notify_all();
-        if let (Some(by), Some(terminal)) = (asked, self.all().get(run).cloned()) {
-            terminal.stop(&by);
+        if let (Some(by), Some(outlet)) = (asked, self.outlets().get(run).cloned()) {
+            outlet.stop(&by);
         }
     }
 
     /// Right after a start the terminals of adopted runs are still being connected.
     fn wait_until_connected(&self, run: &RunId) {
         let patience = Duration::from_millis(limits::SUPERVISOR_PATIENCE_MS);
-        let _ = self.connecting.1.wait_timeout_while(self.connecting(), patience, |runs| runs.contains_key(run));
+        let _ =
+            self.connecting.1.wait_timeout_while(self.connecting(), patience, |runs| runs.contains_key(run));
     }
 
-    pub(crate) fn keep_terminal(&self, run: &RunId, terminal: Arc<Terminal>) {
-        self.all().insert(run.clone(), terminal);
+    fn is_watched(&self, run: &RunId) -> bool {
+        self.connecting().contains_key(run) || self.outlets().get(run).is_some_and(|outlet| outlet.is_live())
+    }
+
+    /// Keeps what watches a run: for as long as it is live, a terminal beyond that.
+    pub(crate) fn keep(&self, run: &RunId, outlet: Arc<Outlet>, terminal: Option<Arc<Terminal>>) {
+        self.outlets().insert(run.clone(), outlet);
+        if let Some(terminal) = terminal {
+            self.terminals().insert(run.clone(), terminal);
+        }
+    }
+
+    /// Lets a run that is over go; its screen stays for who looks.
+    pub(crate) fn forget_outlet(&self, run: &RunId) {
+        self.outlets().remove(run);
     }
 }
 
@@ -182,6 +213,9 @@ impl World for Arc<Host> {
     }
 
     fn adopt(&self, run: &RunId, report: Report) {
+        if self.is_watched(run) {
+            return;
+        }
         let host = self.clone();
         let adopted = run.clone();
         self.connecting().insert(run.clone(), None);
@@ -194,6 +228,10 @@ impl World for Arc<Host> {
         }
     }
 
+    fn temp_place(&self, project_root: &Path) -> Result<TempPlace, String> {
+        self.choose_temp_soon(project_root)
+    }
+
     fn observe(&self, run: &RunRow) -> Result<(Observed, Facts), String> {
         self.observe_run(run)
     }
@@ -203,8 +241,8 @@ impl World for Arc<Host> {
             *asked = Some(by.to_owned());
             return true;
         }
-        let Some(terminal) = self.all().get(run).cloned() else { return false };
-        terminal.stop(by)
+        let outlet = self.outlets().get(run).cloned();
+        outlet.is_some_and(|outlet| outlet.stop(by))
     }
 
     fn clear_up(&self, run: &RunId, temp: Option<PathBuf>, strays: bool, report: Report) {
@@ -212,7 +250,7 @@ impl World for Arc<Host> {
     }
 
     fn drop_dir(&self, run: &RunId, report: Report) {
-        self.all().remove(run);
+        self.terminals().remove(run);
         let dir = self.run_dir(run);
         match std::fs::remove_dir_all(&dir) {
             Ok(()) => report.dir_dropped(run),
@@ -224,8 +262,8 @@ impl World for Arc<Host> {
     }
 
     fn let_go(&self) {
-        for (_, terminal) in self.all().drain() {
-            terminal.let_go();
+        for (_, outlet) in self.outlets().drain() {
+            outlet.let_go();
         }
     }
 }

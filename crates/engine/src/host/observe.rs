@@ -77,6 +77,7 @@ fn facts(started: &supervisor::Started) -> Facts {
         started_ms: Some(started.started_ms),
         ended_ms: None,
         log_bytes: 0,
+        log_truncated: false,
     }
 }
 
@@ -93,6 +94,7 @@ fn ended(record: &supervisor::ExitRecord) -> (Observed, Facts) {
         started_ms: Some(record.started_ms),
         ended_ms: Some(record.ended_ms),
         log_bytes: record.log_bytes,
+        log_truncated: record.log_truncated,
         ..Facts::default()
     };
     (Observed::Ended(ending), facts)

@@ -3,25 +3,22 @@
 //! The log is the one copy of the output. A view reads it by offset; a view that is far behind, or
 //! new, gets a snapshot of the model instead. The model reads the same log on the run's own thread.
 
-use std::path::{Path, PathBuf};
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::path::Path;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use carillon_core::id::RunId;
 use carillon_core::limits;
 use carillon_screen::Screen;
-use carillon_supervisor::{Control, LogReader, Read, Sender};
-use tokio::sync::watch;
+use carillon_supervisor::{LogReader, Read};
+
+use crate::host::outlet::Outlet;
 
 /// A terminal of a run, live or over.
 pub struct Terminal {
-    run: RunId,
-    dir: PathBuf,
+    outlet: Arc<Outlet>,
     model: Mutex<Model>,
     log: Mutex<LogReader>,
-    /// End of the log, and whether nothing follows.
-    end: watch::Sender<(u64, bool)>,
-    sender: Mutex<Option<Sender>>,
 }
 
 struct Model {
@@ -50,51 +47,40 @@ const STEP_BYTES: usize = 256 * 1024;
 /// text cannot change.
 const LEAP_BYTES: usize = 4 * 1024 * 1024;
 
+impl Model {
+    /// From the saved screen where there is one, else as it was at the start.
+    fn restore(dir: &Path, end: u64, size: Option<(u16, u16)>) -> Self {
+        if let Some(saved) = super::checkpoint::load(dir).filter(|saved| saved.offset <= end) {
+            let (cols, rows) = saved.size;
+            let mut screen = Screen::new(rows, cols, limits::SCROLLBACK_LINES);
+            screen.feed(&saved.snapshot);
+            return Self { screen, fed: saved.offset, saved: saved.offset };
+        }
+        let (cols, rows) = size.or_else(|| super::checkpoint::size_at_start(dir)).unwrap_or((80, 24));
+        Self { screen: Screen::new(rows, cols, limits::SCROLLBACK_LINES), fed: 0, saved: 0 }
+    }
+}
+
 impl Terminal {
     /// The terminal of a supervisor that answers.
     pub(crate) fn live(
-        run: &RunId,
-        dir: &Path,
+        outlet: Arc<Outlet>,
         size: Option<(u16, u16)>,
-        control: &Control,
     ) -> Result<Self, carillon_supervisor::Error> {
-        let this = Self::open(run, dir, size)?;
-        *this.sender.lock().unwrap_or_else(PoisonError::into_inner) = Some(control.sender());
-        Ok(this)
+        let log = LogReader::open(&outlet.dir)?;
+        let model = Model::restore(&outlet.dir, log.end()?, size);
+        Ok(Self { outlet, model: Mutex::new(model), log: Mutex::new(log) })
     }
 
     /// The terminal of a run that is over, built from its log.
     pub(crate) fn from_log(run: &RunId, dir: &Path) -> Result<Self, carillon_supervisor::Error> {
-        let this = Self::open(run, dir, None)?;
-        let end = this.reader().end()?;
-        this.feed_to(end, u64::MAX);
-        this.end.send_replace((end, true));
-        Ok(this)
-    }
-
-    fn open(run: &RunId, dir: &Path, size: Option<(u16, u16)>) -> Result<Self, carillon_supervisor::Error> {
         let log = LogReader::open(dir)?;
-        let there = log.end()?;
-        let model = match super::checkpoint::load(dir).filter(|saved| saved.offset <= there) {
-            Some(saved) => {
-                let (cols, rows) = saved.size;
-                let mut screen = Screen::new(rows, cols, limits::SCROLLBACK_LINES);
-                screen.feed(&saved.snapshot);
-                Model { screen, fed: saved.offset, saved: saved.offset }
-            }
-            None => {
-                let (cols, rows) = size.or_else(|| super::checkpoint::size_at_start(dir)).unwrap_or((80, 24));
-                Model { screen: Screen::new(rows, cols, limits::SCROLLBACK_LINES), fed: 0, saved: 0 }
-            }
-        };
-        Ok(Self {
-            run: run.clone(),
-            dir: dir.to_owned(),
-            model: Mutex::new(model),
-            log: Mutex::new(log),
-            end: watch::channel((0, false)).0,
-            sender: Mutex::new(None),
-        })
+        let end = log.end()?;
+        let outlet = Arc::new(Outlet::over(run, dir, end));
+        let model = Mutex::new(Model::restore(dir, end, None));
+        let this = Self { outlet, model, log: Mutex::new(log) };
+        this.feed_to(end, u64::MAX);
+        Ok(this)
     }
 
     fn model(&self) -> MutexGuard<'_, Model> {
@@ -105,32 +91,9 @@ impl Terminal {
         self.log.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn sender(&self) -> Option<Sender> {
-        self.sender.lock().unwrap_or_else(PoisonError::into_inner).clone()
-    }
-
-    /// End of the log, in bytes.
-    pub(crate) fn end(&self) -> u64 {
-        self.end.borrow().0
-    }
-
     /// Offset up to which the screen is right.
     pub(crate) fn fed(&self) -> u64 {
         self.model().fed
-    }
-
-    pub(crate) fn is_live(&self) -> bool {
-        !self.end.borrow().1 && self.sender().is_some()
-    }
-
-    /// Tells the views that there is more. Done before the model reads it, so that an echo does not
-    /// wait for the model.
-    pub(crate) fn publish(&self, end: u64) {
-        self.end.send_if_modified(|known| {
-            let more = end > known.0;
-            known.0 = known.0.max(end);
-            more
-        });
     }
 
     /// Lets the model read up to `end`. Questions that the program asked the terminal after
@@ -150,7 +113,7 @@ impl Terminal {
                 Ok(Read::Bytes(n)) => self.feed(&buf[..n], fed, history),
                 Ok(Read::Gap { to, .. }) => self.jump(to),
                 Err(error) => {
-                    tracing::warn!(run = %self.run, %error, "the log cannot be read");
+                    tracing::warn!(run = %self.outlet.run, %error, "the log cannot be read");
                     return;
                 }
             }
@@ -186,7 +149,7 @@ impl Terminal {
             model.fed = to;
             (rows, cols)
         };
-        if let Some(sender) = self.sender() {
+        if let Some(sender) = self.outlet.sender() {
             // Two sizes in a row make a program repaint also when it ignores a size that it knows.
             let _ = sender.resize(cols, rows.saturating_sub(1).max(1));
             let _ = sender.resize(cols, rows);
@@ -194,31 +157,20 @@ impl Terminal {
     }
 
     /// The supervisor has let go: what is in the log is all there is.
-    pub(crate) fn finish(&self, history: u64) {
-        let end = self.reader().end().unwrap_or_else(|_| self.end());
-        self.publish(end);
-        self.feed_to(end, history.max(end));
-        self.let_go();
+    pub(crate) fn finish(&self, end: u64) {
+        self.feed_to(end, u64::MAX);
         self.save_checkpoint();
-        self.end.send_modify(|known| *known = (end, true));
-    }
-
-    pub(crate) fn let_go(&self) {
-        let sender = self.sender.lock().unwrap_or_else(PoisonError::into_inner).take();
-        if let Some(sender) = sender {
-            sender.detach();
-        }
     }
 
     /// Types.
     pub(crate) fn write(&self, bytes: &[u8]) -> Result<(), String> {
-        let sender = self.sender().ok_or_else(|| "this terminal has ended".to_owned())?;
+        let sender = self.outlet.sender().ok_or_else(|| "this terminal has ended".to_owned())?;
         sender.input(None, bytes).map_err(|_| "this terminal has ended".to_owned())
     }
 
     /// Resizes the program's terminal and the model.
     pub(crate) fn resize(&self, cols: u16, rows: u16) -> Result<(), String> {
-        let Some(sender) = self.sender() else { return Ok(()) };
+        let Some(sender) = self.outlet.sender() else { return Ok(()) };
         let mut model = self.model();
         if model.screen.size() != (rows, cols) {
             model.screen.resize(rows, cols);
@@ -226,11 +178,6 @@ impl Terminal {
             sender.resize(cols, rows).map_err(|_| "this terminal has ended".to_owned())?;
         }
         Ok(())
-    }
-
-    /// Asks the supervisor to end the run; false when it is not connected.
-    pub(crate) fn stop(&self, by: &str) -> bool {
-        self.sender().is_some_and(|sender| sender.stop(by).is_ok())
     }
 
     /// Saves the screen with its offset.
@@ -247,20 +194,20 @@ impl Terminal {
         if behind == 0 && saved.offset > 0 {
             return;
         }
-        match super::checkpoint::save(&self.dir, &saved) {
+        match super::checkpoint::save(&self.outlet.dir, &saved) {
             Ok(()) => self.model().saved = saved.offset,
-            Err(error) => tracing::debug!(run = %self.run, %error, "the screen could not be saved"),
+            Err(error) => tracing::debug!(run = %self.outlet.run, %error, "the screen could not be saved"),
         }
     }
 
     /// What follows `offset`, or the screen when there is no offset, waiting up to `wait` for it.
     pub async fn pull(&self, offset: Option<u64>, wait: Duration) -> Result<Pulled, String> {
         let Some(offset) = offset else { return Ok(self.snapshot()) };
-        let mut end = self.end.subscribe();
+        let mut end = self.outlet.subscribe();
         let wait = wait.min(Duration::from_millis(limits::WAIT_MAX_MS));
         // The time running out is an answer as well: nothing is new.
         let _ = tokio::time::timeout(wait, end.wait_for(|(end, over)| *over || *end > offset)).await;
-        let (end, over) = *self.end.borrow();
+        let (end, over) = self.outlet.end();
         if end <= offset {
             return Ok(Pulled { snapshot: None, bytes: Vec::new(), next_offset: offset, over });
         }
@@ -287,7 +234,7 @@ impl Terminal {
     fn snapshot(&self) -> Pulled {
         let model = self.model();
         let (rows, cols) = model.screen.size();
-        let (end, over) = *self.end.borrow();
+        let (end, over) = self.outlet.end();
         Pulled {
             snapshot: Some((cols, rows)),
             bytes: model.screen.snapshot(),

@@ -1,38 +1,43 @@
 //! Watching a run from the outside: one thread that blocks until its supervisor has something to
-//! say, feeds the screen model and notices the end.
-
-use std::sync::Arc;
+//! say, feeds the screen model where there is one, and notices the end.
 
 use carillon_core::id::RunId;
-use carillon_supervisor::{Control, Event};
+use carillon_supervisor::{Control, Event, LogReader};
 
 use crate::host::Host;
+use crate::host::outlet::Outlet;
 use crate::host::terminal::Terminal;
 use crate::world::Report;
 
 impl Host {
-    /// Returns when the supervisor has let go.
+    /// Returns when the supervisor has let go. What stands in the log before `history` is not new:
+    /// its questions to the terminal were answered or given up.
     pub(crate) fn watch(
         &self,
         run: &RunId,
         mut control: Control,
-        terminal: &Arc<Terminal>,
+        outlet: &Outlet,
+        terminal: Option<&Terminal>,
         history: u64,
         report: &Report,
     ) {
         let mut told = false;
-        // Output that is already there counts as new: nothing was read yet.
-        terminal.publish(history);
-        terminal.feed_to(history, history);
+        outlet.publish(history);
+        if let Some(terminal) = terminal {
+            terminal.feed_to(history, history);
+        }
         loop {
             if !told {
                 told = self.tell_of_the_start(run, report);
             }
-            control.wait_output(terminal.fed());
+            control.wait_output(terminal.map_or(outlet.end().0, Terminal::fed));
             match control.next() {
                 Ok(Event::Output { end }) => {
-                    terminal.publish(end);
-                    terminal.feed_to(end, history);
+                    // The views first, so that an echo does not wait for the model.
+                    outlet.publish(end);
+                    if let Some(terminal) = terminal {
+                        terminal.feed_to(end, history);
+                    }
                 }
                 Ok(Event::Accepted { .. } | Event::Refused { .. }) => {}
                 Ok(Event::Closed) => break,
@@ -42,7 +47,12 @@ impl Host {
                 }
             }
         }
-        terminal.finish(history);
+        let end = LogReader::open(&outlet.dir).and_then(|log| log.end()).unwrap_or(outlet.end().0);
+        outlet.publish(end);
+        if let Some(terminal) = terminal {
+            terminal.finish(end);
+        }
+        outlet.finish(end);
     }
 
     /// Reports the start once the supervisor has recorded the program's process.

@@ -4,7 +4,6 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use carillon_agents::adapter::{Adapter, terminal_argv};
-use carillon_agents::child_env::{Connection, child_env};
 use carillon_core::agent::{AgentState, state_of};
 use carillon_core::id::{AgentId, RunId};
 use carillon_core::run::State;
@@ -19,7 +18,7 @@ use crate::main_loop::{MainLoop, now_ms};
 use crate::requests::find::find;
 use crate::requests::profiles::resolve;
 use crate::secrets;
-use crate::world::LaunchOrder;
+use crate::world::{BaseEnv, LaunchOrder, OrderIo};
 
 /// An agent to add.
 #[derive(Clone, Debug)]
@@ -164,13 +163,24 @@ impl Engine {
             Error::failed(message, "add the profile again")
         })?;
         let socket = self.inner.paths.socket.to_string_lossy().into_owned();
-        let ours = [
-            ("CARILLON_AGENT", agent.id.as_str()),
-            ("CARILLON_RUN", run.as_str()),
-            ("CARILLON_SOCKET", socket.as_str()),
+        let ours = vec![
+            ("CARILLON_AGENT", agent.id.to_string()),
+            ("CARILLON_RUN", run.to_string()),
+            ("CARILLON_SOCKET", socket),
         ];
-        let env = child_env(&vars, &temp.path(), &ours, &own, Connection::Terminal);
-        Ok(LaunchOrder { argv: argv(&profile, &program)?, cwd, env, size, temp, run })
+        let (cols, rows) = size;
+        Ok(LaunchOrder {
+            argv: argv(&profile, &program)?,
+            cwd,
+            base_env: BaseEnv::User,
+            ours,
+            own_env: own,
+            io: OrderIo::Terminal { cols, rows },
+            timeout_ms: None,
+            log_max: limits::TERMINAL_LOG_MAX_BYTES,
+            temp,
+            run,
+        })
     }
 
     /// Stops an agent and waits until it is gone. It stays down until the user starts it.
@@ -262,6 +272,7 @@ impl MainLoop {
             id: order.run.clone(),
             project: agent.project.clone(),
             agent: Some(agent.id.clone()),
+            task: None,
             state: State::Starting,
             pid: None,
             start_time: None,

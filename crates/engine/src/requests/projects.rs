@@ -4,12 +4,12 @@ use std::path::Path;
 
 use carillon_core::id::ProjectId;
 use carillon_core::words::Project;
-use carillon_store::projects;
+use carillon_store::{attempts, projects, runs, tasks};
 
 use crate::engine::Engine;
 use crate::error::Error;
 use crate::host::repository;
-use crate::main_loop::now_ms;
+use crate::main_loop::{MainLoop, now_ms};
 use crate::requests::find::find;
 
 impl Engine {
@@ -37,6 +37,7 @@ impl Engine {
         let root = repository::top_level(Path::new(path))?;
         self.request_blocking(move |inner| {
             if let Some(known) = inner.store.read(|db| projects::by_root(db, &root))? {
+                inner.reconcile_project(&known.id)?;
                 return Ok(known);
             }
             let all = inner.store.read(projects::list)?;
@@ -57,6 +58,7 @@ impl Engine {
                 let message = format!("project {:?} still has {count} agents", project.name);
                 return Err(Error::refused(message, "remove its agents first"));
             }
+            inner.forget_tasks_of(&project)?;
             inner.store.write(|tx| projects::delete(tx, &project.id))?;
             Ok(())
         })
@@ -72,4 +74,37 @@ fn free_name(all: &[Project], root: &str) -> String {
         return base;
     }
     (2..).map(|n| format!("{base}-{n}")).find(|name| !taken(name)).unwrap_or(base)
+}
+
+impl MainLoop {
+    /// Brings the runs of a project in line with what is there. Done when it is opened; what is in
+    /// line already stays as it is.
+    fn reconcile_project(&mut self, project: &ProjectId) -> Result<(), Error> {
+        let live = self.store.read(runs::live)?;
+        for row in live.iter().filter(|row| row.project == *project) {
+            if let Err(why) = self.reconcile(row) {
+                tracing::error!(run = %row.id, why, "a run could not be observed; it stays as it is");
+            }
+        }
+        self.fill_slots(project);
+        Ok(())
+    }
+
+    /// Removes the records of a project's tasks, when all of them are over.
+    fn forget_tasks_of(&mut self, project: &Project) -> Result<(), Error> {
+        let rows = self.store.read(|db| tasks::list(db, Some(&project.id), usize::MAX >> 1))?;
+        for row in &rows {
+            let latest = self.store.read(|db| attempts::latest(db, &row.task.id))?;
+            if latest.is_some_and(|attempt| !attempt.state.is_terminal()) {
+                let message = format!("project {:?} still has a task: {}", project.name, row.task.title);
+                return Err(Error::refused(message, "wait for it, or cancel it"));
+            }
+        }
+        let kept = self.store.read(runs::with_dir)?;
+        self.store.write(|tx| rows.iter().try_for_each(|row| tasks::delete(tx, &row.task.id)))?;
+        for row in kept.iter().filter(|run| run.project == project.id && run.state.is_terminal()) {
+            self.drop_dir(&row.id);
+        }
+        Ok(())
+    }
 }

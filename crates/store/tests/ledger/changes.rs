@@ -118,13 +118,3 @@ fn a_reader_too_far_behind_or_of_another_file_is_told_so() {
     note_many(&mut store, 1);
     assert_eq!(newest(&store), 31, "also over a restart");
 }
-
-#[test]
-fn a_hole_in_the_middle_of_the_log_is_not_passed_over() {
-    let place = Place::new();
-    let mut store = place.open();
-    note_many(&mut store, 5);
-    place.raw().execute("DELETE FROM changes WHERE seq <= 3", []).unwrap();
-    assert_eq!(after(&store, 2, 10), None);
-    assert_eq!(after(&store, 3, 10).map(|found| found.len()), Some(2));
-}

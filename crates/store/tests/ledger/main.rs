@@ -2,8 +2,10 @@
 
 mod changes;
 mod contention;
+mod crashes;
 mod damage;
 mod runs;
 mod schema;
+mod stale_log;
 mod support;
 mod tables;

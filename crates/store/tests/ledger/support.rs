@@ -38,7 +38,7 @@ impl Place {
     /// Opens a file that must be sound.
     pub fn open(&self) -> Store {
         let opened = Store::open(&self.path(), NOW_MS).expect("the ledger opens");
-        assert_eq!(opened.moved_aside, None, "nothing is wrong with it");
+        assert_eq!((opened.moved_aside, opened.log_put_aside), (None, None), "nothing is wrong with it");
         opened.store
     }
 
@@ -101,6 +101,7 @@ pub fn run(start: &str) -> RunRow {
         id: run_id(start),
         project: project().id,
         agent: Some(treble().id),
+        task: None,
         state: State::Starting,
         pid: None,
         start_time: None,

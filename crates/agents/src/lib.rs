@@ -1,0 +1,29 @@
+//! Agent CLIs: which there are, where their programs are, and the environment that they are started in.
+//!
+//! Imports: rustix (sessions, descriptors of processes), libc (the user database), serde, thiserror. Nothing of
+//! ours.
+//!
+//! Invariants:
+//! - It holds no state: every function answers from its arguments and from what it finds on the machine.
+//! - Every program that it runs has a bound in time and in output, a session of its own, standard input at its
+//!   end and no terminal. At the bound the whole session is killed, by descriptors of the processes.
+//! - What a child's environment is made of is decided in one place, `child_env`.
+//! - Noise that a program prints never becomes a value: an environment stands between random marks.
+//!
+//! Tests: pure parts beside the code, all else in `tests/` on real shells and small stub programs.
+
+pub mod adapter;
+mod bounded;
+pub mod child_env;
+pub mod detect;
+pub mod find;
+mod linux;
+mod passwd;
+pub mod shell_env;
+
+pub use adapter::Adapter;
+
+use std::ffi::OsString;
+
+/// An environment: names and values in their order.
+pub type Vars = Vec<(OsString, OsString)>;

@@ -1,0 +1,180 @@
+//! The commands on background tasks; part of the list in [`crate::commands`].
+
+use std::time::Duration;
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use carillon_core::id::{RunId, TaskId};
+use carillon_engine::requests::{NewTask, OutputPage, OutputQuery, OutputWait};
+use serde::Deserialize;
+use serde_json::Value;
+
+use crate::app::App;
+use crate::commands::{answer, list, read};
+use crate::error::ApiError;
+use crate::wire_tasks::{Message, Task, TaskOutput, TaskState};
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct TaskAdd {
+    id: Option<String>,
+    owner: Option<String>,
+    project: Option<String>,
+    command: Vec<String>,
+    cwd: Option<String>,
+    env: Option<Vec<(String, String)>>,
+    title: Option<String>,
+    timeout_ms: Option<u64>,
+    log_max: Option<u64>,
+    #[serde(default)]
+    tty: bool,
+    #[serde(default)]
+    detach: bool,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct TasksList {
+    project: Option<String>,
+    state: Option<TaskState>,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct OneTask {
+    task: String,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct TaskCancel {
+    task: String,
+    by: Option<String>,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct TaskWait {
+    task: String,
+    #[serde(default)]
+    wait_ms: u64,
+    waiter: Option<String>,
+}
+
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "snake_case")]
+enum Encoding {
+    #[default]
+    Text,
+    Base64,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct TaskOutputRequest {
+    task: String,
+    #[serde(default)]
+    offset: u64,
+    tail: Option<u64>,
+    limit: Option<usize>,
+    #[serde(default)]
+    wait_ms: u64,
+    #[serde(default)]
+    encoding: Encoding,
+    waiter: Option<String>,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Inbox {
+    agent: String,
+}
+
+/// The commands that wait; `None` when `method` is not one of them.
+pub(crate) async fn call_waiting(app: &App, method: &str, params: &Value) -> Option<Result<Value, ApiError>> {
+    match method {
+        "task_wait" => Some(wait(app, params.clone()).await),
+        "task_output" => Some(output(app, params.clone()).await),
+        _ => None,
+    }
+}
+
+/// The others; `None` when `method` is not one of them.
+pub(crate) fn call_blocking(app: &App, method: &str, params: &Value) -> Option<Result<Value, ApiError>> {
+    let engine = app.engine();
+    let params = params.clone();
+    Some(match method {
+        "task_add" => read(params).and_then(|r| answer(Task::from(engine.add_task(new_task(r)?)?))),
+        "tasks_list" => read(params).and_then(|r: TasksList| {
+            let tasks = engine.tasks(r.project.as_deref())?.into_iter().map(Task::from);
+            answer(tasks.filter(|task| r.state.is_none_or(|state| state == task.state)).collect::<Vec<_>>())
+        }),
+        "task_show" => read(params).and_then(|r: OneTask| answer(Task::from(engine.task(&r.task)?))),
+        "task_cancel" => read(params).and_then(|r: TaskCancel| {
+            answer(Task::from(engine.cancel_task(&r.task, r.by.as_deref().unwrap_or("user"))?))
+        }),
+        "task_retry" => read(params).and_then(|r: OneTask| answer(Task::from(engine.retry_task(&r.task)?))),
+        "inbox" => read(params).and_then(|r: Inbox| list::<Message, _>(engine.inbox(&r.agent)?)),
+        _ => return None,
+    })
+}
+
+async fn wait(app: &App, params: Value) -> Result<Value, ApiError> {
+    let request: TaskWait = read(params)?;
+    let wait = Duration::from_millis(request.wait_ms);
+    answer(Task::from(app.engine().wait_task(&request.task, waiter(request.waiter)?, wait).await?))
+}
+
+/// The run that waits from within.
+fn waiter(run: Option<String>) -> Result<Option<RunId>, ApiError> {
+    run.map(|run| RunId::parse(&run)).transpose().map_err(|e| ApiError::invalid(e.to_string()))
+}
+
+async fn output(app: &App, params: Value) -> Result<Value, ApiError> {
+    let request: TaskOutputRequest = read(params)?;
+    let query = OutputQuery {
+        offset: request.offset,
+        tail: request.tail,
+        limit: request.limit,
+        whole_characters: request.encoding == Encoding::Text,
+    };
+    let wait = Duration::from_millis(request.wait_ms);
+    let wait = OutputWait { wait, waiter: waiter(request.waiter)? };
+    let page = app.engine().task_output(&request.task, query, wait).await?;
+    answer(pack(page, request.encoding))
+}
+
+fn pack(page: OutputPage, encoding: Encoding) -> TaskOutput {
+    let (text, data) = match encoding {
+        Encoding::Text => (String::from_utf8_lossy(&page.bytes).into_owned(), None),
+        Encoding::Base64 => (String::new(), Some(STANDARD.encode(&page.bytes))),
+    };
+    TaskOutput {
+        offset: page.offset,
+        next_offset: page.next_offset,
+        total: page.total,
+        truncated: page.truncated,
+        over: page.over,
+        text,
+        data,
+    }
+}
+
+fn new_task(request: TaskAdd) -> Result<NewTask, ApiError> {
+    let id = request.id.map(|id| TaskId::parse(&id)).transpose();
+    Ok(NewTask {
+        id: id.map_err(|e| ApiError::invalid(e.to_string()))?,
+        owner: request.owner,
+        project: request.project,
+        command: request.command,
+        cwd: request.cwd.map(Into::into),
+        env: request
+            .env
+            .map(|vars| vars.into_iter().map(|(name, value)| (name.into(), value.into())).collect()),
+        title: request.title,
+        timeout_ms: request.timeout_ms,
+        log_max: request.log_max,
+        tty: request.tty,
+        detached: request.detach,
+    })
+}

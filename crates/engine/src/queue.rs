@@ -1,0 +1,253 @@
+//! The queue of background tasks: who gets a slot, and what the end of a run means for its task.
+
+use std::collections::HashMap;
+
+use carillon_core::id::{MessageId, ProjectId, RunId};
+use carillon_core::task::{self, Effect, Event, State};
+use carillon_core::{limits, run};
+use carillon_store::attempts::{self, AttemptRow, Slots};
+use carillon_store::messages::{self, MessageRow};
+use carillon_store::runs::{self, RunRow};
+use carillon_store::{projects, tasks};
+
+use crate::error::Error;
+use crate::main_loop::{MainLoop, now_ms};
+use crate::rules;
+use crate::world::{BaseEnv, Facts, LaunchOrder, OrderIo};
+
+/// Runs whose task waits for another task and lends it its slot, with how many waits are open.
+pub(crate) type Lent = HashMap<RunId, usize>;
+
+/// Size of a task's terminal that nobody looks at, in columns and rows.
+const TTY: OrderIo = OrderIo::Terminal { cols: 120, rows: 40 };
+
+impl MainLoop {
+    /// Gives free slots to those in line, in their order.
+    pub(crate) fn fill_slots(&mut self, project: &ProjectId) {
+        while self.accepting {
+            match self.claim_next(project) {
+                Ok(true) => {}
+                Ok(false) => return,
+                Err(error) => {
+                    tracing::error!(%error, "the next task cannot be started");
+                    return;
+                }
+            }
+        }
+    }
+
+    /// As [`MainLoop::fill_slots`], for every project with somebody in line.
+    pub(crate) fn fill_all_slots(&mut self) -> Result<(), Error> {
+        for project in self.store.read(attempts::projects_in_line)? {
+            self.fill_slots(&project);
+        }
+        Ok(())
+    }
+
+    /// Claims for the first in line and records its run, in one step; false when there is no slot or
+    /// nobody in line.
+    fn claim_next(&mut self, project: &ProjectId) -> Result<bool, Error> {
+        let all = self.store.read(projects::list)?;
+        let Some(root) = all.into_iter().find(|p| p.id == *project).map(|p| p.root) else { return Ok(false) };
+        let rules = rules::for_tasks(root.as_ref()).unwrap_or_else(|error| {
+            tracing::warn!(%error, "the defaults hold instead");
+            rules::TaskRules::default()
+        });
+        let slots = Slots { project: rules.concurrent, owner: rules.per_owner() };
+        let lent: Vec<&str> = self.lent.keys().map(RunId::as_str).collect();
+        let lent = serde_json::json!(lent).to_string();
+        let id = RunId::from_random(*uuid::Uuid::new_v4().as_bytes());
+        let temp = self.temp_place(root.as_ref());
+        let mut run = new_run(id, project);
+        run.temp_path = temp.as_ref().ok().map(|temp| temp.path().to_string_lossy().into_owned());
+        run.temp_held = temp.is_ok();
+        let claimed = self.store.write(|tx| {
+            let Some(attempt) = attempts::claim(tx, project, slots, &lent, &run.id)? else { return Ok(None) };
+            let run = RunRow { task: Some(attempt.task.clone()), ..run.clone() };
+            runs::insert_starting(tx, &run)?;
+            Ok(tasks::get(tx, &attempt.task)?.map(|row| (row, attempt)))
+        })?;
+        let Some((row, _)) = claimed else { return Ok(false) };
+        match temp {
+            Ok(temp) => {
+                let order = self.order(row, run.id, temp);
+                self.act_later(move |world, report| world.launch(order, report.clone()));
+            }
+            Err(message) => self.advance(&run.id, run::Event::LaunchFailed { message }, &Facts::default()),
+        }
+        Ok(true)
+    }
+
+    fn order(&self, row: tasks::TaskRow, run: RunId, temp: crate::world::TempPlace) -> LaunchOrder {
+        let task = row.task;
+        let mut ours = vec![
+            ("CARILLON_RUN", run.to_string()),
+            ("CARILLON_SOCKET", self.paths.socket.to_string_lossy().into_owned()),
+        ];
+        if let Some(owner) = &task.owner {
+            ours.push(("CARILLON_AGENT", owner.to_string()));
+        }
+        LaunchOrder {
+            run,
+            argv: task.command,
+            cwd: task.cwd.into(),
+            base_env: row.env_key.map_or(BaseEnv::User, BaseEnv::Kept),
+            ours,
+            own_env: Vec::new(),
+            io: if task.tty { TTY } else { OrderIo::Pipes },
+            timeout_ms: task.timeout_ms,
+            log_max: task.log_max,
+            temp,
+        }
+    }
+
+    /// What a new state of a run means for the task that it is an attempt of.
+    pub(crate) fn advance_attempt(&mut self, row: &RunRow, state: &run::State, facts: &Facts) {
+        let event = match state {
+            run::State::Starting => return,
+            run::State::Running => Event::Began,
+            run::State::Ended(_) | run::State::Lost(_) => Event::RunOver(state.clone()),
+        };
+        let Ok(Some(mut attempt)) = self.store.read(|db| attempts::of_run(db, &row.id)) else { return };
+        attempt.log_bytes = row.log_bytes;
+        attempt.log_truncated = facts.log_truncated;
+        attempt.started_ms = row.started_ms;
+        let ended_ms = facts.ended_ms.unwrap_or_else(now_ms);
+        if let Err(error) = self.step_attempt(&attempt, event, ended_ms) {
+            tracing::error!(%error, task = %attempt.task, "the state of a task could not be written");
+        }
+    }
+
+    /// Compute, commit, act: one step of one attempt.
+    pub(crate) fn step_attempt(
+        &mut self,
+        attempt: &AttemptRow,
+        event: Event,
+        ended_ms: i64,
+    ) -> Result<(), Error> {
+        let (state, effects) = match task::step(&attempt.state, event) {
+            Ok(step) => step,
+            Err(rejected) => {
+                tracing::debug!(task = %attempt.task, ?rejected, "an event came late");
+                return Ok(());
+            }
+        };
+        let message = self.message_of(attempt, &state, ended_ms)?;
+        let project = attempt.project.as_str();
+        self.store.write(|tx| match &state {
+            State::Queued => attempts::set_queued_again(tx, attempt).map(drop),
+            State::Starting => Ok(()),
+            State::Running => {
+                attempts::set_running(tx, attempt, attempt.started_ms.unwrap_or(ended_ms)).map(drop)
+            }
+            State::Succeeded
+            | State::Failed(_)
+            | State::TimedOut
+            | State::Cancelled { .. }
+            | State::Lost(_) => {
+                let first = attempts::set_over(tx, attempt, &state, ended_ms)?;
+                if let (true, Some(message)) = (first, &message) {
+                    messages::insert(tx, message, project)?;
+                }
+                Ok(())
+            }
+        })?;
+        for effect in effects {
+            match effect {
+                Effect::FillSlots => self.fill_slots(&attempt.project),
+                Effect::StopRun => self.stop_attempt(attempt),
+                // The claim launches, and the message stands in the same transaction.
+                Effect::Launch | Effect::TellOwner => {}
+            }
+        }
+        Ok(())
+    }
+
+    /// Asks the supervisor to end an attempt, in the name of who asked first.
+    pub(crate) fn stop_attempt(&mut self, attempt: &AttemptRow) {
+        let Some(run) = attempt.run.clone() else { return };
+        let by = attempt.cancel_by.clone().unwrap_or_else(|| "user".to_owned());
+        self.act_later(move |world, _| {
+            world.stop(&run, &by);
+        });
+    }
+
+    /// The note to the owner, when the state is the end.
+    fn message_of(
+        &self,
+        attempt: &AttemptRow,
+        state: &State,
+        ended_ms: i64,
+    ) -> Result<Option<MessageRow>, Error> {
+        let Some(words) = task::in_words(state) else { return Ok(None) };
+        let Some(row) = self.store.read(|db| tasks::get(db, &attempt.task))? else { return Ok(None) };
+        let Some(agent) = row.task.owner else { return Ok(None) };
+        let ran = attempt.started_ms.map(|began| (ended_ms - began).max(0) as f64 / 1_000.0);
+        let after = ran.map(|seconds| format!(" after {seconds:.1} s")).unwrap_or_default();
+        let text = format!("Task {} ({}) {words}{after}.", row.task.title, attempt.task);
+        Ok(Some(MessageRow {
+            id: MessageId::from_random(*uuid::Uuid::new_v4().as_bytes()),
+            agent,
+            about: attempt.task.to_string(),
+            part: attempt.number,
+            text,
+            created_ms: now_ms(),
+        }))
+    }
+
+    /// Lends the slot of a task that begins to wait for another one, or takes it back.
+    pub(crate) fn lend(&mut self, run: &RunId, waits: bool) -> Result<(), Error> {
+        let Some(attempt) = self.store.read(|db| attempts::of_run(db, run))? else { return Ok(()) };
+        let open = self.lent.entry(run.clone()).or_insert(0);
+        *open = if waits { *open + 1 } else { open.saturating_sub(1) };
+        if *open == 0 {
+            self.lent.remove(run);
+        }
+        self.fill_slots(&attempt.project);
+        Ok(())
+    }
+
+    /// Drops the logs of tasks that ended long ago, or that take too much room together, and the
+    /// records of those that ended very long ago.
+    pub(crate) fn retire_tasks(&mut self) -> Result<(), Error> {
+        let now = now_ms();
+        let kept = self.store.read(runs::with_dir)?;
+        let mut bytes = 0;
+        let mut spent = Vec::new();
+        for row in kept.iter().filter(|row| row.task.is_some() && row.state.is_terminal()) {
+            bytes += row.log_bytes;
+            let old = row.ended_ms.is_some_and(|ended| now - ended > limits::TASK_LOG_AGE_MAX_MS);
+            if old || bytes > limits::TASK_LOGS_MAX_BYTES {
+                spent.push(row.id.clone());
+            }
+        }
+        for run in spent {
+            self.drop_dir(&run);
+        }
+        let forgotten = self.store.read(|db| tasks::forgotten(db, now - limits::TASK_AGE_MAX_MS))?;
+        if !forgotten.is_empty() {
+            self.store.write(|tx| forgotten.iter().try_for_each(|id| tasks::delete(tx, id)))?;
+        }
+        Ok(())
+    }
+}
+
+fn new_run(id: RunId, project: &ProjectId) -> RunRow {
+    RunRow {
+        id,
+        project: project.clone(),
+        agent: None,
+        task: None,
+        state: run::State::Starting,
+        pid: None,
+        start_time: None,
+        boot_id: None,
+        temp_path: None,
+        temp_held: false,
+        dir_kept: true,
+        log_bytes: 0,
+        created_ms: now_ms(),
+        started_ms: None,
+        ended_ms: None,
+    }
+}

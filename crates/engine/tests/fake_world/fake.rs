@@ -1,0 +1,209 @@
+//! A world that does nothing by itself and writes down what is asked of it.
+
+use std::collections::HashMap;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard};
+use std::time::Duration;
+
+use carillon_core::id::RunId;
+use carillon_core::reconcile::Observed;
+use carillon_core::run::{Cause, Ending};
+use carillon_engine::world::{Facts, LaunchOrder, Report, TempPlace, World};
+use carillon_store::runs::RunRow;
+use rusqlite::{Connection, OpenFlags, OptionalExtension};
+
+/// Longest that a test waits for anything. Only a failing test waits so long.
+pub const PATIENCE: Duration = Duration::from_secs(20);
+
+/// What was asked of the world.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Asked {
+    /// The state of the run in the ledger, as a stranger saw it at that moment.
+    Launch {
+        run: RunId,
+        seen: Option<String>,
+    },
+    Adopt {
+        run: RunId,
+    },
+    Stop {
+        run: RunId,
+        by: String,
+    },
+    ClearUp {
+        run: RunId,
+        temp: Option<PathBuf>,
+        strays: bool,
+        seen: Option<String>,
+    },
+    DropDir {
+        run: RunId,
+        seen: Option<String>,
+    },
+    LetGo,
+}
+
+/// What the world does when it is asked to start a run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum OnLaunch {
+    /// Nothing: the test reports.
+    Nothing,
+    /// The supervisor answers at once.
+    Begin,
+}
+
+#[derive(Default)]
+struct Inside {
+    asked: Vec<Asked>,
+    orders: Vec<LaunchOrder>,
+    reports: HashMap<RunId, Report>,
+    observed: HashMap<RunId, Result<Observed, String>>,
+    places: u32,
+    connected: bool,
+    begins: bool,
+}
+
+/// The world of a test.
+pub struct Fake {
+    ledger: PathBuf,
+    inside: Mutex<Inside>,
+    changed: Condvar,
+}
+
+impl Fake {
+    pub fn new(ledger: PathBuf, on_launch: OnLaunch) -> Arc<Self> {
+        let begins = on_launch == OnLaunch::Begin;
+        let inside = Mutex::new(Inside { begins, connected: true, ..Inside::default() });
+        Arc::new(Self { ledger, inside, changed: Condvar::new() })
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Inside> {
+        self.inside.lock().expect("no test panicked with it")
+    }
+
+    fn note(&self, asked: Asked) {
+        self.lock().asked.push(asked);
+        self.changed.notify_all();
+    }
+
+    /// The state of a run as another connection sees it: what is not committed is not there.
+    fn seen(&self, run: &RunId) -> Option<String> {
+        let db =
+            Connection::open_with_flags(&self.ledger, OpenFlags::SQLITE_OPEN_READ_ONLY).expect("the ledger");
+        db.query_row("SELECT state FROM runs WHERE id = ?1", [run.as_str()], |row| row.get(0))
+            .optional()
+            .expect("a read")
+    }
+
+    /// All that was asked so far.
+    pub fn asked(&self) -> Vec<Asked> {
+        self.lock().asked.clone()
+    }
+
+    /// Forgets what was asked so far.
+    pub fn forget(&self) {
+        self.lock().asked.clear();
+    }
+
+    /// The orders to launch, in their order.
+    pub fn orders(&self) -> Vec<LaunchOrder> {
+        self.lock().orders.clone()
+    }
+
+    /// Waits until enough was asked that fits.
+    pub fn wait_for(&self, count: usize, fits: impl Fn(&Asked) -> bool) -> Vec<Asked> {
+        let enough = |inside: &mut Inside| inside.asked.iter().filter(|asked| fits(asked)).count() < count;
+        let (inside, waited) =
+            self.changed.wait_timeout_while(self.lock(), PATIENCE, enough).expect("no panic");
+        assert!(!waited.timed_out(), "waited in vain; asked was {:?}", inside.asked);
+        inside.asked.iter().filter(|asked| fits(asked)).cloned().collect()
+    }
+
+    /// Waits for the launch of the run after so many others.
+    pub fn wait_for_launch(&self, before: usize) -> RunId {
+        let all = self.wait_for(before + 1, |asked| matches!(asked, Asked::Launch { .. }));
+        let Asked::Launch { run, .. } = &all[before] else { unreachable!("only launches were taken") };
+        run.clone()
+    }
+
+    /// The way back that the loop handed out with a run.
+    pub fn report(&self, run: &RunId) -> Report {
+        self.lock().reports.get(run).expect("the run was launched or adopted").clone()
+    }
+
+    /// What is found from now on when the run is looked at. What nobody set is alive.
+    pub fn set_observed(&self, run: &RunId, found: Result<Observed, String>) {
+        self.lock().observed.insert(run.clone(), found);
+    }
+
+    /// Whether supervisors can be reached.
+    pub fn set_connected(&self, connected: bool) {
+        self.lock().connected = connected;
+    }
+
+    /// Lets a run end by itself.
+    pub fn end(&self, run: &RunId, exit_code: i32) {
+        self.set_observed(run, Ok(ended(exit_code)));
+        self.report(run).over(run);
+    }
+}
+
+pub fn ended(exit_code: i32) -> Observed {
+    Observed::Ended(Ending { cause: Cause::Ended, exit_code: Some(exit_code), signal: None })
+}
+
+pub fn facts() -> Facts {
+    Facts { pid: Some(4242), start_time: Some(7), boot_id: Some("boot".to_owned()), ..Facts::default() }
+}
+
+impl World for Fake {
+    fn launch(&self, order: LaunchOrder, report: Report) {
+        let run = order.run.clone();
+        let seen = self.seen(&run);
+        let mut inside = self.lock();
+        inside.reports.insert(run.clone(), report.clone());
+        inside.orders.push(order);
+        if inside.begins {
+            report.began(&run, facts());
+        }
+        drop(inside);
+        self.note(Asked::Launch { run, seen });
+    }
+
+    fn adopt(&self, run: &RunId, report: Report) {
+        self.lock().reports.insert(run.clone(), report);
+        self.note(Asked::Adopt { run: run.clone() });
+    }
+
+    fn temp_place(&self, project_root: &Path) -> Result<TempPlace, String> {
+        assert!(project_root.is_dir(), "the place is chosen for a project: {}", project_root.display());
+        let mut inside = self.lock();
+        inside.places += 1;
+        let name = format!("{:0>8}", inside.places);
+        Ok(TempPlace { base: PathBuf::from("/t"), namespace: "abcdef".to_owned(), name })
+    }
+
+    fn observe(&self, run: &RunRow) -> Result<(Observed, Facts), String> {
+        let found = self.lock().observed.get(&run.id).cloned();
+        found.unwrap_or(Ok(Observed::Alive)).map(|observed| (observed, Facts::default()))
+    }
+
+    fn stop(&self, run: &RunId, by: &str) -> bool {
+        self.note(Asked::Stop { run: run.clone(), by: by.to_owned() });
+        self.lock().connected
+    }
+
+    fn clear_up(&self, run: &RunId, temp: Option<PathBuf>, strays: bool, report: Report) {
+        report.temp_buried(run);
+        self.note(Asked::ClearUp { run: run.clone(), temp, strays, seen: self.seen(run) });
+    }
+
+    fn drop_dir(&self, run: &RunId, report: Report) {
+        report.dir_dropped(run);
+        self.note(Asked::DropDir { run: run.clone(), seen: self.seen(run) });
+    }
+
+    fn let_go(&self) {
+        self.note(Asked::LetGo);
+    }
+}

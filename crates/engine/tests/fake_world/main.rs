@@ -1,0 +1,9 @@
+//! The loop with a fake world: order, lateness, failure, the way in and the way out. No process is
+//! started and nothing is waited for but events.
+
+mod changes;
+mod fake;
+mod order;
+mod recovery;
+mod shutdown;
+mod stage;

@@ -1,0 +1,114 @@
+//! The table `tasks`: what was asked for. Where it stands is in `attempts`.
+
+use carillon_core::id::{AgentId, ProjectId, TaskId};
+use carillon_core::words::Task;
+use rusqlite::{Connection, OptionalExtension, Row};
+
+use crate::error::{Sql, unreadable};
+
+const COLUMNS: &str =
+    "id, project, owner, title, command, cwd, tty, detached, timeout_ms, log_max, created_ms, env_key";
+
+/// A task and when it was asked for, in Unix milliseconds.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct TaskRow {
+    /// The task.
+    pub task: Task,
+    /// When it was accepted, in Unix milliseconds.
+    pub created_ms: i64,
+    /// Names the file with its environment; none: the user's own.
+    pub env_key: Option<String>,
+}
+
+/// One task.
+pub fn get(db: &Connection, id: &TaskId) -> Sql<Option<TaskRow>> {
+    db.prepare_cached(&format!("SELECT {COLUMNS} FROM tasks WHERE id = ?1"))?
+        .query_row([id.as_str()], read)
+        .optional()
+}
+
+/// The tasks of a project, or all, the newest first.
+pub fn list(db: &Connection, project: Option<&ProjectId>, most: usize) -> Sql<Vec<TaskRow>> {
+    let mut statement = db.prepare_cached(&format!(
+        "SELECT {COLUMNS} FROM tasks WHERE ?1 IS NULL OR project = ?1 ORDER BY created_ms DESC, rowid DESC LIMIT ?2"
+    ))?;
+    statement.query_map((project.map(ProjectId::as_str), most as i64), read)?.collect()
+}
+
+/// The tasks whose id begins like this; two are enough to know that it is not unique.
+pub fn by_prefix(db: &Connection, prefix: &str) -> Sql<Vec<TaskRow>> {
+    let mut statement = db.prepare_cached(&format!(
+        "SELECT {COLUMNS} FROM tasks WHERE id >= ?1 AND id < ?1 || 'g' ORDER BY id LIMIT 2"
+    ))?;
+    statement.query_map([prefix], read)?.collect()
+}
+
+/// Adds a task. Its first attempt is added in the same transaction.
+pub fn insert(tx: &Connection, row: &TaskRow) -> Sql<()> {
+    let task = &row.task;
+    tx.prepare_cached(
+        "INSERT INTO tasks (id, project, owner, title, command, cwd, tty, detached, timeout_ms, log_max, created_ms,
+           env_key)
+         VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12)",
+    )?
+    .execute((
+        task.id.as_str(),
+        task.project.as_str(),
+        task.owner.as_ref().map(AgentId::as_str),
+        &task.title,
+        serde_json::json!(task.command).to_string(),
+        &task.cwd,
+        task.tty,
+        task.detached,
+        task.timeout_ms,
+        task.log_max,
+        row.created_ms,
+        &row.env_key,
+    ))?;
+    Ok(())
+}
+
+/// Ids of tasks that were over before `before_ms` and of which no run directory is kept.
+pub fn forgotten(db: &Connection, before_ms: i64) -> Sql<Vec<TaskId>> {
+    let mut statement = db.prepare_cached(
+        "SELECT id FROM tasks AS t WHERE created_ms < ?1
+            AND NOT EXISTS (SELECT 1 FROM attempts WHERE task = t.id AND coalesce(ended_ms, ?1) >= ?1)
+            AND NOT EXISTS (SELECT 1 FROM runs WHERE task = t.id AND (dir_state = 'kept' OR temp_state = 'held'))",
+    )?;
+    let ids = statement.query_map([before_ms], |row| row.get::<_, String>(0))?;
+    ids.map(|id| TaskId::parse(&id?).map_err(|e| unreadable("tasks", e))).collect()
+}
+
+/// Names of the environment files that tasks still need.
+pub fn env_keys(db: &Connection) -> Sql<Vec<String>> {
+    let mut statement = db.prepare_cached("SELECT DISTINCT env_key FROM tasks WHERE env_key IS NOT NULL")?;
+    statement.query_map([], |row| row.get(0))?.collect()
+}
+
+/// Removes a task with its attempts.
+pub fn delete(tx: &Connection, id: &TaskId) -> Sql<()> {
+    tx.execute("DELETE FROM tasks WHERE id = ?1", [id.as_str()])?;
+    Ok(())
+}
+
+fn read(row: &Row<'_>) -> Sql<TaskRow> {
+    let bad = |e: carillon_core::id::NotAnId| unreadable("tasks", e);
+    let owner: Option<String> = row.get(2)?;
+    let command: String = row.get(4)?;
+    Ok(TaskRow {
+        task: Task {
+            id: TaskId::parse(&row.get::<_, String>(0)?).map_err(bad)?,
+            project: ProjectId::parse(&row.get::<_, String>(1)?).map_err(bad)?,
+            owner: owner.map(|id| AgentId::parse(&id)).transpose().map_err(bad)?,
+            title: row.get(3)?,
+            command: serde_json::from_str(&command).map_err(|e| unreadable("tasks", e))?,
+            cwd: row.get(5)?,
+            tty: row.get(6)?,
+            detached: row.get(7)?,
+            timeout_ms: row.get(8)?,
+            log_max: row.get(9)?,
+        },
+        created_ms: row.get(10)?,
+        env_key: row.get(11)?,
+    })
+}

@@ -1,0 +1,210 @@
+//! The schema: what is released stays as it is, and every released file can be opened.
+
+use std::path::{Path, PathBuf};
+
+use carillon_core::run::{Cause, Ending, State};
+use carillon_core::words::Profile;
+use carillon_store::migrate::{MIGRATIONS, checksum};
+use carillon_store::{Error, Store, agents, changes, layouts, profiles, projects, runs, settings};
+use rusqlite::Connection;
+
+use crate::support::{NOW_MS, Place, begin, fill, profile, project, run, run_id, tenor, treble};
+
+/// The checksums of the migrations by version. One is added with each migration and never changed: a
+/// file that was written by the older text would be refused. A file of each is kept in `golden`.
+const FROZEN: &[&str] = &["a39324ad4c3d6b23da21e5b2c1ff104a1875b6b9c588e0260f815275c57a1dbc"];
+
+/// Set to `write` after a migration was added to `FROZEN`: then the snapshot of the schema and the
+/// golden files that are missing are written, and are to be committed with it.
+const WRITE: &str = "CARILLON_SNAPSHOT";
+
+fn here(name: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("tests").join(name)
+}
+
+fn writing() -> bool {
+    std::env::var_os(WRITE).is_some_and(|value| value == "write")
+}
+
+/// A file of an earlier schema, made of the frozen migrations alone.
+fn of_version(path: &Path, version: usize) -> Connection {
+    let db = Connection::open(path).expect("the file opens");
+    db.execute_batch("PRAGMA journal_mode = WAL; PRAGMA foreign_keys = ON").unwrap();
+    db.execute_batch("CREATE TABLE migrations (version INTEGER PRIMARY KEY, checksum TEXT NOT NULL, applied_ms INTEGER NOT NULL) STRICT").unwrap();
+    for (number, text) in (1..=version).zip(MIGRATIONS) {
+        db.execute_batch(text).expect("the migration applies");
+        db.execute("INSERT INTO migrations VALUES (?1, ?2, ?3)", (number, checksum(text), NOW_MS)).unwrap();
+    }
+    db
+}
+
+#[test]
+fn migrations_are_frozen() {
+    for (version, (text, frozen)) in (1..).zip(MIGRATIONS.iter().zip(FROZEN)) {
+        assert_eq!(checksum(text), *frozen, "migration {version} was edited; add a new one instead");
+    }
+    // The newest may still be in the making.
+    let unfrozen: Vec<String> = MIGRATIONS.iter().skip(FROZEN.len()).map(|text| checksum(text)).collect();
+    assert!(unfrozen.len() <= 1, "freeze the older of {unfrozen:?}");
+}
+
+#[test]
+fn the_frozen_schema_is_the_one_that_was_reviewed() {
+    let place = Place::new();
+    let db = of_version(&place.path(), FROZEN.len());
+    let found = schema_of(&db);
+    let path = here("schema.sql");
+    if writing() {
+        std::fs::write(&path, &found).expect("the snapshot can be written");
+    }
+    let known = std::fs::read_to_string(&path).unwrap_or_default();
+    assert_eq!(found, known, "run again with {WRITE}=write when the change is meant");
+}
+
+fn schema_of(db: &Connection) -> String {
+    let all = "SELECT sql FROM sqlite_schema WHERE sql IS NOT NULL AND name NOT LIKE 'sqlite_%' AND name <> 'migrations'
+        ORDER BY name";
+    let mut statement = db.prepare(all).unwrap();
+    let texts = statement.query_map([], |row| row.get::<_, String>(0)).unwrap();
+    texts.map(|text| text.unwrap() + ";\n\n").collect()
+}
+
+/// A file that was brought up step by step is the same as one that is made now.
+#[test]
+fn an_old_file_gets_the_schema_of_a_new_one() {
+    let fresh = Place::new();
+    drop(fresh.open());
+    for version in 1..=MIGRATIONS.len() {
+        let old = Place::new();
+        drop(of_version(&old.path(), version));
+        drop(old.open());
+        let (found, expected) = (schema_of(&old.raw()), schema_of(&fresh.raw()));
+        for (found, expected) in found.split(";\n\n").zip(expected.split(";\n\n")) {
+            assert_eq!(found, expected, "from version {version}");
+        }
+        assert_eq!(found.len(), expected.len(), "from version {version}");
+    }
+}
+
+#[test]
+fn every_table_is_strict() {
+    let place = Place::new();
+    drop(place.open());
+    let raw = place.raw();
+    let mut statement = raw
+        .prepare("SELECT name, strict FROM pragma_table_list WHERE schema = 'main' AND type = 'table'")
+        .unwrap();
+    let tables: Vec<(String, bool)> = statement
+        .query_map([], |row| Ok((row.get(0)?, row.get(1)?)))
+        .unwrap()
+        .map(Result::unwrap)
+        .filter(|(name, _): &(String, bool)| !name.starts_with("sqlite_"))
+        .collect();
+    assert!(tables.len() >= 7, "{tables:?}");
+    assert!(tables.iter().all(|(_, strict)| *strict), "{tables:?}");
+}
+
+#[test]
+fn opening_again_applies_nothing_again() {
+    let place = Place::new();
+    drop(place.open());
+    let applied = || -> Vec<(i64, i64)> {
+        let raw = place.raw();
+        let mut statement =
+            raw.prepare("SELECT version, applied_ms FROM migrations ORDER BY version").unwrap();
+        statement.query_map([], |row| Ok((row.get(0)?, row.get(1)?))).unwrap().map(Result::unwrap).collect()
+    };
+    let first = applied();
+    assert_eq!(first.len(), MIGRATIONS.len());
+    drop(Store::open(&place.path(), NOW_MS + 1).unwrap());
+    assert_eq!(applied(), first);
+}
+
+#[test]
+fn a_file_of_a_newer_version_is_refused_by_name_and_left_alone() {
+    let place = Place::new();
+    drop(place.open());
+    let newer = MIGRATIONS.len() + 1;
+    place.raw().execute("INSERT INTO migrations VALUES (?1, 'later', 0)", [newer]).unwrap();
+    let error = Store::open(&place.path(), NOW_MS).unwrap_err();
+    assert!(matches!(error, Error::TooNew { found, .. } if found == newer as i64), "{error}");
+    let text = error.to_string();
+    assert!(text.contains(&place.path().display().to_string()) && text.contains("newer"), "{text}");
+    assert!(!place.names().iter().any(|name| name.contains("corrupt")), "it is not damaged");
+}
+
+#[test]
+fn a_changed_checksum_is_refused_and_the_file_left_alone() {
+    let place = Place::new();
+    drop(place.open());
+    place.raw().execute("UPDATE migrations SET checksum = 'other' WHERE version = 1", []).unwrap();
+    let error = Store::open(&place.path(), NOW_MS).unwrap_err();
+    assert!(matches!(error, Error::Checksum { version: 1, .. }), "{error}");
+    assert!(error.to_string().contains("carillon.db"), "{error}");
+    assert!(!place.names().iter().any(|name| name.contains("corrupt")));
+}
+
+/// A migration that breaks off half-way leaves the version before it.
+#[test]
+fn a_migration_is_all_or_nothing() {
+    let place = Place::new();
+    // The table is in the way of the last statement of the first migration.
+    place.raw().execute_batch("CREATE TABLE changes (x)").unwrap();
+    let error = Store::open(&place.path(), NOW_MS).unwrap_err();
+    assert!(error.to_string().contains("migrating the schema"), "{error}");
+    let tables: i64 = place
+        .raw()
+        .query_row(
+            "SELECT count(*) FROM sqlite_schema WHERE type = 'table' AND name IN ('projects', 'runs')",
+            [],
+            |row| row.get(0),
+        )
+        .unwrap();
+    assert_eq!(tables, 0);
+    place.raw().execute_batch("DROP TABLE changes").unwrap();
+    fill(&mut place.open());
+}
+
+/// A file that each frozen schema wrote, kept for ever: whatever comes later must read it.
+#[test]
+fn every_golden_file_opens() {
+    for version in 1..=FROZEN.len() {
+        let file = here("golden").join(format!("v{version}.db"));
+        if writing() && !file.exists() {
+            write_golden(&file, version);
+        }
+        let place = Place::new();
+        std::fs::copy(&file, place.path())
+            .unwrap_or_else(|e| panic!("{}: {e}; run again with {WRITE}=write", file.display()));
+        let mut store = place.open();
+        check_golden(&store, version);
+        // It can be written as well, and is now of the newest schema.
+        begin(&mut store, &runs::RunRow { agent: Some(tenor().id), ..run("d2") });
+    }
+}
+
+fn write_golden(file: &Path, version: usize) {
+    let place = Place::new();
+    let db = of_version(&place.path(), version);
+    let rows = std::fs::read_to_string(here("golden/rows.sql")).expect("the rows");
+    db.execute_batch(&rows).expect("the rows fit the schema");
+    drop(db);
+    std::fs::copy(place.path(), file).expect("the golden file can be written");
+}
+
+fn check_golden(store: &Store, version: usize) {
+    assert_eq!(store.read(projects::list).unwrap(), [project()], "v{version}");
+    let nameless = Profile { env: vec![("TOKEN".to_owned(), String::new())], ..profile() };
+    assert_eq!(store.read(profiles::list).unwrap(), [nameless], "v{version}");
+    assert_eq!(store.read(agents::list).unwrap(), [treble(), tenor()], "v{version}");
+    let end = Ending { cause: Cause::Stopped { by: "user".to_owned() }, exit_code: None, signal: Some(15) };
+    let ended = store.read(|db| runs::get(db, &run_id("d0"))).unwrap().expect("a run");
+    assert_eq!((ended.state, ended.ended_ms), (State::Ended(end), Some(NOW_MS + 5)), "v{version}");
+    let live = store.read(runs::live).unwrap();
+    assert_eq!(live, [run("d1")], "v{version}");
+    let theme = store.read(settings::all).unwrap();
+    assert_eq!(theme, [("theme".to_owned(), "\"dark\"".to_owned())], "v{version}");
+    let layout = store.read(|db| layouts::get(db, &project().id)).unwrap();
+    assert_eq!(layout.as_deref(), Some("{\"panes\":[1]}"), "v{version}");
+    assert_eq!(store.read(changes::newest).unwrap(), 41, "v{version}: the numbering goes on");
+}

@@ -1,0 +1,77 @@
+//! The one error type of this crate.
+
+use std::path::{Path, PathBuf};
+
+/// Why an operation on a temp directory or a trash failed. Each variant names the path.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    /// The system refused an operation on a path.
+    #[error("cannot {operation} {}: {source}", path.display())]
+    Io {
+        /// What was tried, as words that complete "cannot ...".
+        operation: &'static str,
+        /// On what.
+        path: PathBuf,
+        /// The system's answer.
+        source: std::io::Error,
+    },
+    /// A name that was to become one directory entry is not a plain name.
+    #[error(
+        "{name:?} cannot be the name of a directory: it must be one plain name, not empty and without '/'"
+    )]
+    BadName {
+        /// The name as it was given.
+        name: String,
+    },
+    /// Something with this name is there already. Nothing of it was touched.
+    #[error("{} exists already; nothing was changed", path.display())]
+    Exists {
+        /// The place that is taken.
+        path: PathBuf,
+    },
+    /// A directory that has to be ours is not a directory, is a link, or belongs to another user.
+    #[error("{} cannot be used: {why}", path.display())]
+    NotOurs {
+        /// The directory.
+        path: PathBuf,
+        /// What is wrong with it.
+        why: String,
+    },
+    /// A directory that we had just made was moved away or locked by somebody else before we held its lease.
+    #[error("{} was taken away while it was being created; try again with another name", path.display())]
+    Replaced {
+        /// The directory.
+        path: PathBuf,
+    },
+    /// The tree lies on another file system than the trash, so it cannot be renamed into it.
+    #[error(
+        "{} is on another file system than {}, so it cannot be renamed into the trash there; nothing was changed",
+        path.display(),
+        trash.display()
+    )]
+    OtherFileSystem {
+        /// The tree.
+        path: PathBuf,
+        /// The trash.
+        trash: PathBuf,
+    },
+}
+
+impl Error {
+    /// Wraps what the system said about `path`.
+    pub(crate) fn io(operation: &'static str, path: &Path, source: impl Into<std::io::Error>) -> Error {
+        Error::Io { operation, path: path.to_path_buf(), source: source.into() }
+    }
+
+    /// The kind of the system's error, where there is one.
+    pub fn kind(&self) -> Option<std::io::ErrorKind> {
+        match self {
+            Error::Io { source, .. } => Some(source.kind()),
+            Error::BadName { .. }
+            | Error::Exists { .. }
+            | Error::NotOurs { .. }
+            | Error::Replaced { .. }
+            | Error::OtherFileSystem { .. } => None,
+        }
+    }
+}

@@ -1,0 +1,116 @@
+// npm test [-- STAGE...]: sets up and runs every check and test, or only the named stages. Ends with "N passed, N failed" over all.
+
+import fs from "node:fs";
+import os from "node:os";
+import path from "node:path";
+import { honest, nextestCounts, nodeCounts } from "./counts.mjs";
+import { run, runReading, say, tellStops } from "./say.mjs";
+import { npm, ROOT, setUp } from "./setup.mjs";
+
+const TARGET = path.join(ROOT, "target");
+/** Where nobody edits, the lock file must fit as it is. */
+const LOCKED = process.env.CI ? ["--locked"] : [];
+/** One build for everything: with all targets at once, features are the same in each later step and nothing is compiled twice. */
+const ALL = ["--workspace", "--all-targets", ...LOCKED];
+
+/** In the order in which they run: what is quick and what others need comes first. */
+const STAGES = {
+  format: (env) => check(run("cargo", ["fmt", "--all", "--check"], { cwd: ROOT, env })),
+  scripts,
+  types: (env) => check(npm(["run", "--silent", "check:ui"], env)),
+  interface: userInterface,
+  clippy: (env) => check(run("cargo", ["clippy", ...ALL, "--", "-D", "warnings"], { cwd: ROOT, env })),
+  rust,
+  window: windowJourneys,
+};
+
+const chosen = process.argv.slice(2);
+const unknown = chosen.filter((name) => !(name in STAGES));
+if (unknown.length > 0) {
+  console.error(`There is no stage ${unknown.join(", ")}; there are: ${Object.keys(STAGES).join(", ")}`);
+  process.exit(2);
+}
+await tellStops(() => setUp("test"));
+const home = isolatedHome();
+const sum = { passed: 0, failed: 0 };
+const bad = [];
+try {
+  for (const [name, stage] of Object.entries(STAGES)) {
+    if (chosen.length > 0 && !chosen.includes(name)) continue;
+    const began = performance.now();
+    const { passed, failed } = await stage(home.env);
+    sum.passed += passed;
+    sum.failed += failed;
+    const text = `${name}: ${passed} passed, ${failed} failed (${((performance.now() - began) / 1000).toFixed(0)} s)`;
+    if (failed > 0) bad.push(text);
+    (failed > 0 ? say.bad : say.done)(text);
+  }
+} finally {
+  home.remove();
+}
+for (const text of bad) say.bad(text);
+console.log(`${sum.passed} passed, ${sum.failed} failed`);
+process.exit(sum.failed === 0 && sum.passed > 0 ? 0 : 1);
+
+/** A home, configuration and runtime folder of the tests' own: nothing of the user's is read or written. Cargo's and rustup's stay. */
+function isolatedHome() {
+  const folder = path.join(TARGET, "test-home");
+  fs.rmSync(folder, { recursive: true, force: true });
+  fs.mkdirSync(folder, { recursive: true, mode: 0o700 });
+  // Sockets stand in it, whose paths are short.
+  const runtime = fs.mkdtempSync(path.join(os.tmpdir(), "ct-"));
+  const gitconfig = path.join(folder, ".gitconfig");
+  fs.writeFileSync(gitconfig, "[user]\n\tname = Test\n\temail = test@example.invalid\n[init]\n\tdefaultBranch = main\n");
+  const foreign = /^(GIT_|XDG_|CARILLON_|npm_|INIT_CWD$|CLAUDE|CODEX_|GEMINI_|OPENCODE|TMUX|NEXTEST)/;
+  const env = Object.fromEntries(Object.entries(process.env).filter(([name]) => !foreign.test(name)));
+  Object.assign(env, {
+    HOME: folder,
+    CARGO_HOME: process.env.CARGO_HOME ?? path.join(os.homedir(), ".cargo"),
+    RUSTUP_HOME: process.env.RUSTUP_HOME ?? path.join(os.homedir(), ".rustup"),
+    XDG_RUNTIME_DIR: runtime,
+    GIT_CONFIG_GLOBAL: gitconfig,
+    GIT_CONFIG_NOSYSTEM: "1",
+    LANG: "C.UTF-8",
+    LC_ALL: "C.UTF-8",
+  });
+  return { env, remove: () => fs.rmSync(runtime, { recursive: true, force: true }) };
+}
+
+/** A check that passes or fails as a whole counts as one test. */
+async function check(ending) {
+  return (await ending) === 0 ? { passed: 1, failed: 0 } : { passed: 0, failed: 1 };
+}
+
+/** Runs a test runner whose counts `read` finds in what it prints. */
+async function counted(program, args, env, read) {
+  let text = "";
+  const code = await runReading(program, args, { cwd: ROOT, env }, (piece) => (text = (text + piece).slice(-20_000)));
+  return honest(code, read(text));
+}
+
+function scripts(env) {
+  const tests = fs.readdirSync(path.join(ROOT, "scripts")).filter((name) => name.endsWith(".test.mjs")).map((name) => `scripts/${name}`);
+  return counted(process.execPath, ["--test", "--test-reporter=spec", ...tests], env, nodeCounts);
+}
+
+async function userInterface(env) {
+  const report = path.join(TARGET, "interface-tests.json");
+  fs.rmSync(report, { force: true });
+  const code = await npm(["run", "--silent", "test:ui", "--", "--reporter=default", "--reporter=json", `--outputFile.json=${report}`], env);
+  const counts = fs.existsSync(report) ? JSON.parse(fs.readFileSync(report, "utf8")) : {};
+  return honest(code, { passed: counts.numPassedTests ?? 0, failed: counts.numFailedTests ?? 0 });
+}
+
+async function rust(env) {
+  if ((await run("cargo", ["build", ...ALL], { cwd: ROOT, env })) !== 0) return { passed: 0, failed: 1 };
+  const color = process.stdout.isTTY ? "always" : "never";
+  return counted("cargo", ["nextest", "run", "--workspace", ...LOCKED, "--color", color], env, nextestCounts);
+}
+
+async function windowJourneys(env) {
+  const report = path.join(TARGET, "window-tests.json");
+  fs.rmSync(report, { force: true });
+  if ((await run("cargo", ["build", ...ALL, "--quiet"], { cwd: ROOT, env })) !== 0) return { passed: 0, failed: 1 };
+  const code = await run(process.execPath, ["tests/e2e/run.mjs", `--report=${report}`], { cwd: ROOT, env });
+  return honest(code, fs.existsSync(report) ? JSON.parse(fs.readFileSync(report, "utf8")) : { passed: 0, failed: 1 });
+}
