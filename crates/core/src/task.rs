@@ -127,14 +127,14 @@ pub fn step(state: &State, event: Event) -> Result<(State, Vec<Effect>), Rejecte
         State::Starting => match event {
             Event::Claimed => Err(Rejected::AlreadyClaimed),
             Event::Began => Ok((State::Running, vec![])),
-            Event::RunOver(run) => over(&run),
+            Event::RunOver(run) => over(&run, false),
             // The state stays: what the supervisor records decides, and it may have ended meanwhile.
             Event::CancelRequested { .. } => Ok((State::Starting, vec![Effect::StopRun])),
         },
         State::Running => match event {
             Event::Claimed => Err(Rejected::AlreadyClaimed),
             Event::Began => Err(Rejected::AlreadyRunning),
-            Event::RunOver(run) => over(&run),
+            Event::RunOver(run) => over(&run, true),
             Event::CancelRequested { .. } => Ok((State::Running, vec![Effect::StopRun])),
         },
         State::Succeeded | State::Failed(_) | State::TimedOut | State::Cancelled { .. } | State::Lost(_) => {
@@ -147,7 +147,8 @@ pub fn step(state: &State, event: Event) -> Result<(State, Vec<Effect>), Rejecte
     }
 }
 
-fn over(run: &run::State) -> Result<(State, Vec<Effect>), Rejected> {
+/// `began` says that its command was known to run: then it is never put in line again by itself.
+fn over(run: &run::State, began: bool) -> Result<(State, Vec<Effect>), Rejected> {
     let state = match run {
         run::State::Starting | run::State::Running => return Err(Rejected::NotOver),
         run::State::Lost(why) => State::Lost(*why),
@@ -162,6 +163,7 @@ fn over(run: &run::State) -> Result<(State, Vec<Effect>), Rejected> {
             Cause::Stopped { by } => State::Cancelled { by: by.clone() },
             Cause::SystemStop => State::Failed(Failure::SystemStop),
             // Nothing of it was started, so it may wait again without being a second attempt.
+            Cause::NeverBegan if began => State::Lost(LostWhy::SupervisorGone),
             Cause::NeverBegan => return Ok((State::Queued, vec![Effect::FillSlots])),
             Cause::SpawnFailed { message } => State::Failed(Failure::NotStarted { message: message.clone() }),
         },

@@ -70,3 +70,58 @@ proptest! {
         }
     }
 }
+
+mod tasks {
+    use carillon_core::run;
+    use carillon_core::task::{Effect, Event, State, in_words, step};
+    use proptest::prelude::*;
+
+    fn event() -> impl Strategy<Value = Event> {
+        let over = prop_oneof![
+            super::ending().prop_map(run::State::Ended),
+            Just(run::State::Lost(run::LostWhy::SupervisorGone)),
+            Just(run::State::Running),
+        ];
+        prop_oneof![
+            Just(Event::Claimed),
+            Just(Event::Began),
+            Just(Event::CancelRequested { by: "user".into() }),
+            over.prop_map(Event::RunOver),
+        ]
+    }
+
+    proptest! {
+        /// One task with its attempts, as the engine drives them: a retry makes a new attempt only when
+        /// the one before is over.
+        #[test]
+        fn one_live_attempt_one_end_each_one_message_each(
+            events in prop::collection::vec(prop_oneof![event().prop_map(Some), Just(None)], 0..60)
+        ) {
+            let mut attempts = vec![State::Queued];
+            let mut messages = 0;
+            for event in events {
+                let before = attempts.clone();
+                let latest = attempts.last_mut().expect("there is always one");
+                match event {
+                    None if latest.is_terminal() => attempts.push(State::Queued),
+                    None => {}
+                    Some(event) => {
+                        if let Ok((next, effects)) = step(latest, event) {
+                            messages += effects.iter().filter(|e| **e == Effect::TellOwner).count();
+                            let frees = latest.holds_slot() && !next.holds_slot();
+                            prop_assert_eq!(frees, effects.contains(&Effect::FillSlots));
+                            *latest = next;
+                        }
+                    }
+                }
+                for (old, new) in before.iter().zip(&attempts) {
+                    prop_assert!(!old.is_terminal() || old == new, "{:?} became {:?}", old, new);
+                }
+                prop_assert!(attempts.iter().filter(|a| !a.is_terminal()).count() <= 1);
+            }
+            let over = attempts.iter().filter(|a| a.is_terminal()).count();
+            prop_assert_eq!(messages, over);
+            prop_assert!(attempts.iter().all(|a| in_words(a).is_some() == a.is_terminal()));
+        }
+    }
+}

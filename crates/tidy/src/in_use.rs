@@ -46,50 +46,78 @@ impl std::fmt::Display for How {
     }
 }
 
+/// A directory, and the run that it was made for. An empty `run` asks for no marker.
+#[derive(Debug, Clone, Copy)]
+pub struct Subject<'a> {
+    /// The directory.
+    pub path: &'a Path,
+    /// The run.
+    pub run: &'a str,
+}
+
 /// All processes that use the directory `path` or anything below it, or that carry the marker of `run`; in the
 /// order of their pids, without ourselves. An empty `run` asks for no marker.
 ///
 /// Processes of other users are seen only as far as the system lets us read them.
 pub fn holders(path: &Path, run: &str) -> Vec<Holder> {
+    holders_of(&[Subject { path, run }]).pop().unwrap_or_default()
+}
+
+/// As [`holders`] for each of many directories, looking at each process once.
+pub fn holders_of(subjects: &[Subject<'_>]) -> Vec<Vec<Holder>> {
     // The system shows paths without links, so the directory has to be named in the same way.
-    let root = path.canonicalize().unwrap_or_else(|_| path.to_path_buf());
-    let sockets = linux::bound_sockets(&root);
-    let ourselves = std::process::id();
-    let mut found: Vec<Holder> = linux::pids()
-        .into_iter()
-        .filter(|pid| *pid != ourselves)
-        .filter_map(|pid| {
-            let how = how_it_holds(pid, &root, path, run, &sockets)?;
-            let name = linux::stat(pid)?.name;
-            Some(Holder { pid, name, how })
-        })
-        .collect();
-    found.sort_by_key(|holder| holder.pid);
+    let resolved = |path: &Path| path.canonicalize().unwrap_or_else(|_| path.to_path_buf());
+    let roots: Vec<PathBuf> = subjects.iter().map(|subject| resolved(subject.path)).collect();
+    let sockets = linux::bound_sockets(Path::new("/"));
+    let mut found: Vec<Vec<Holder>> = subjects.iter().map(|_| Vec::new()).collect();
+    let mut pids = linux::pids();
+    pids.sort_unstable();
+    for pid in pids.into_iter().filter(|pid| *pid != std::process::id()) {
+        let process = Process::look_at(pid, &sockets);
+        let mut name = None;
+        for ((subject, root), found) in subjects.iter().zip(&roots).zip(&mut found) {
+            let Some(how) = process.how_it_holds(root, subject) else { continue };
+            let name = name.get_or_insert_with(|| linux::stat(pid).map(|stat| stat.name));
+            // Without a name it ended while we looked.
+            let Some(name) = name.clone() else { continue };
+            found.push(Holder { pid, name, how });
+        }
+    }
     found
 }
 
-fn how_it_holds(
-    pid: u32,
-    root: &Path,
-    as_given: &Path,
-    run: &str,
-    sockets: &[(std::ffi::OsString, PathBuf)],
-) -> Option<How> {
-    if linux::working_directory(pid).is_some_and(|cwd| cwd.starts_with(root)) {
-        return Some(How::Cwd);
+/// What of a process can hold a directory.
+struct Process {
+    cwd: Option<PathBuf>,
+    files: Vec<PathBuf>,
+    environment: Vec<Vec<u8>>,
+}
+
+impl Process {
+    fn look_at(pid: u32, sockets: &[(std::ffi::OsString, PathBuf)]) -> Self {
+        Self {
+            cwd: linux::working_directory(pid),
+            files: linux::open_files(pid, sockets),
+            environment: linux::environment(pid),
+        }
     }
-    if linux::open_files(pid, sockets).iter().any(|file| file.starts_with(root)) {
-        return Some(How::OpenFile);
+
+    fn how_it_holds(&self, root: &Path, subject: &Subject<'_>) -> Option<How> {
+        if self.cwd.as_ref().is_some_and(|cwd| cwd.starts_with(root)) {
+            return Some(How::Cwd);
+        }
+        if self.files.iter().any(|file| file.starts_with(root)) {
+            return Some(How::OpenFile);
+        }
+        let variable = |name: &str| linux::variable(&self.environment, name);
+        if !subject.run.is_empty() && variable(RUN_MARKER).is_some_and(|marker| marker == subject.run) {
+            return Some(How::Marker);
+        }
+        // A variable may name the directory through a link in its parents, as the caller may.
+        let leads_there = |name: &str| {
+            let leads = |value: &Path| value.starts_with(root) || value.starts_with(subject.path);
+            variable(name).is_some_and(|value| leads(Path::new(value)))
+        };
+        TEMP_VARIABLES.iter().any(|name| leads_there(name)).then_some(How::TempVariable)
     }
-    let environment = linux::environment(pid);
-    if !run.is_empty() && linux::variable(&environment, RUN_MARKER).is_some_and(|marker| marker == run) {
-        return Some(How::Marker);
-    }
-    // A variable may name the directory through a link in its parents, as the caller may.
-    let leads_there = |name: &str| {
-        linux::variable(&environment, name)
-            .map(Path::new)
-            .is_some_and(|value| value.starts_with(root) || value.starts_with(as_given))
-    };
-    TEMP_VARIABLES.iter().any(|name| leads_there(name)).then_some(How::TempVariable)
 }

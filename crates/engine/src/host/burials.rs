@@ -7,7 +7,8 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
 
 use carillon_core::id::RunId;
-use carillon_tidy::{in_use, temp, trash};
+use carillon_tidy::in_use::{self, Subject};
+use carillon_tidy::{temp, trash};
 
 use crate::host::Host;
 use crate::world::Report;
@@ -73,35 +74,40 @@ impl Host {
             if burials.is_empty() {
                 return;
             }
-            for burial in burials {
-                if burial.strays {
-                    self.end_strays_of(&burial.run);
-                }
-                if burial.temp.is_none_or(|temp| self.bury(&burial.run, &temp)) {
-                    burial.report.temp_buried(&burial.run);
-                }
+            for burial in burials.iter().filter(|burial| burial.strays) {
+                self.end_strays_of(&burial.run);
             }
+            self.bury_batch(&burials);
             self.empty_trash(None);
         }
     }
 
-    /// Renames a temp directory into the trash; true when it is out of its place.
-    fn bury(&self, run: &RunId, path: &Path) -> bool {
-        let Some(base) = path.parent().and_then(Path::parent) else { return false };
-        match temp::lease_is_held(path) {
-            Ok(true) => return false,
-            Ok(false) => {}
-            // Never made, or removed by somebody else: there is nothing to bury.
-            Err(_) if std::fs::symlink_metadata(path).is_err() => return true,
-            Err(error) => {
-                tracing::warn!(%error, path = %path.display(), "a temp directory cannot be looked at; it stays");
-                return false;
+    /// Renames temp directories into the trash, as far as nobody uses them. The processes of the
+    /// machine are looked at once for all.
+    fn bury_batch(&self, burials: &[Burial]) {
+        let mut there = Vec::new();
+        for burial in burials {
+            match burial.temp.as_deref().map(free_to_go) {
+                None | Some(Place::Empty) => burial.report.temp_buried(&burial.run),
+                Some(Place::Taken) => {}
+                Some(Place::Free) => there.extend(burial.temp.as_deref().map(|path| (burial, path))),
             }
         }
-        if let Some(holder) = in_use::holders(path, run.as_str()).first() {
-            tracing::info!(path = %path.display(), pid = holder.pid, name = holder.name, "a temp directory is in use; it stays");
-            return false;
+        let subjects: Vec<Subject<'_>> =
+            there.iter().map(|(burial, path)| Subject { path, run: burial.run.as_str() }).collect();
+        let holders = if subjects.is_empty() { Vec::new() } else { in_use::holders_of(&subjects) };
+        for ((burial, path), holders) in there.into_iter().zip(holders) {
+            if let Some(holder) = holders.first() {
+                tracing::info!(path = %path.display(), pid = holder.pid, name = holder.name, "a temp directory is in use; it stays");
+            } else if self.bury(path) {
+                burial.report.temp_buried(&burial.run);
+            }
         }
+    }
+
+    /// Renames a temp directory into the trash; true when it is out of its place.
+    fn bury(&self, path: &Path) -> bool {
+        let Some(base) = path.parent().and_then(Path::parent) else { return false };
         match trash::bury(base, &self.trash_name, path) {
             Ok(_) => {
                 // The project's directory goes with its last entry.
@@ -138,6 +144,28 @@ impl Host {
             if emptied.complete {
                 let _ = std::fs::remove_dir(&dir);
             }
+        }
+    }
+}
+
+/// Whether the place of a temp directory can be cleared, as far as its lease tells.
+enum Place {
+    /// Never made, or removed by somebody else: there is nothing to bury.
+    Empty,
+    /// Its run lives, or it cannot be looked at.
+    Taken,
+    /// Its lease is free.
+    Free,
+}
+
+fn free_to_go(path: &Path) -> Place {
+    match temp::lease_is_held(path) {
+        Ok(true) => Place::Taken,
+        Ok(false) => Place::Free,
+        Err(_) if std::fs::symlink_metadata(path).is_err() => Place::Empty,
+        Err(error) => {
+            tracing::warn!(%error, path = %path.display(), "a temp directory cannot be looked at; it stays");
+            Place::Taken
         }
     }
 }
