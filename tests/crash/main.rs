@@ -7,5 +7,6 @@ mod support;
 mod exits;
 mod recovery;
 mod rounds;
+mod seams;
 mod tasks;
 mod temp;

@@ -7,10 +7,14 @@ use std::time::Duration;
 use crate::support::World;
 
 /// A small generator, so that a failure can be repeated by its seed (xorshift64*).
-struct Random(u64);
+pub struct Random(u64);
 
 impl Random {
-    fn next(&mut self, below: u64) -> u64 {
+    pub fn of(seed: u64, round: u64) -> Self {
+        Self(seed.wrapping_add(round).wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1)
+    }
+
+    pub fn next(&mut self, below: u64) -> u64 {
         self.0 ^= self.0 >> 12;
         self.0 ^= self.0 << 25;
         self.0 ^= self.0 >> 27;
@@ -18,7 +22,7 @@ impl Random {
     }
 }
 
-fn number(name: &str, default: u64) -> u64 {
+pub fn number(name: &str, default: u64) -> u64 {
     std::env::var(name).ok().and_then(|value| value.parse().ok()).unwrap_or(default)
 }
 
@@ -33,7 +37,7 @@ const AGENTS: [(&str, &str, &str); 3] = [
 fn whenever_it_is_killed_every_run_has_its_true_end() {
     let seed = number("CARILLON_SEED", 0x5eed_0001);
     for round in 0..number("CARILLON_ROUNDS", 10) {
-        let mut random = Random(seed.wrapping_add(round).wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1);
+        let mut random = Random::of(seed, round);
         one_round(round, &mut random);
     }
 }

@@ -2,6 +2,7 @@
 
 use std::ffi::OsString;
 use std::fs;
+use std::io::{self, Read};
 use std::os::unix::ffi::OsStringExt;
 
 use rustix::process::{Pid, PidfdFlags, Signal, pidfd_open, pidfd_send_signal};
@@ -55,8 +56,23 @@ pub(crate) fn youngest_environment(session: Pid) -> Option<Vars> {
         .filter(|(found, pid)| found.is_alive_in(session) && *pid != session)
         .map(|(found, pid)| (found.start_time, pid))
         .max()?;
-    let bytes = fs::read(format!("/proc/{pid}/environ")).ok().filter(|bytes| !bytes.is_empty())?;
+    let bytes = read_at_once(&format!("/proc/{pid}/environ")).ok().filter(|bytes| !bytes.is_empty())?;
     Some(parse_environment(&bytes))
+}
+
+/// Reads a file in one call with room for all of it. The environment of a process that becomes another program
+/// between two calls would end where the first one did.
+fn read_at_once(path: &str) -> io::Result<Vec<u8>> {
+    let mut room = 64 * 1024;
+    loop {
+        let mut bytes = vec![0; room];
+        let length = fs::File::open(path)?.read(&mut bytes)?;
+        if length < room {
+            bytes.truncate(length);
+            return Ok(bytes);
+        }
+        room *= 2;
+    }
 }
 
 /// Splits `NAME=value` entries that end with a zero byte. What has no `=` is left out.

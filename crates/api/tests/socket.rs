@@ -136,7 +136,7 @@ fn every_call_is_answered_once_under_its_id() {
     // More than one connection may have under way; the rest waits its turn.
     let sender = std::thread::spawn(move || {
         for id in 1..=CALLS {
-            let method = if id % 5 == 0 { "no_such" } else { "settings_get" };
+            let method = if id.is_multiple_of(5) { "no_such" } else { "settings_get" };
             let call = json!({"id": id, "method": method}).to_string() + "\n";
             writing.write_all(call.as_bytes()).expect("it is taken");
         }
@@ -145,7 +145,7 @@ fn every_call_is_answered_once_under_its_id() {
     for _ in 0..CALLS {
         let answer = line.next();
         let id = answer["id"].as_u64().expect("an id");
-        assert_eq!(answer["error"].is_object(), id % 5 == 0, "{answer}");
+        assert_eq!(answer["error"].is_object(), id.is_multiple_of(5), "{answer}");
         assert!(answered.insert(id), "{id} was answered twice");
     }
     sender.join().expect("all were sent");

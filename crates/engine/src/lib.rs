@@ -27,6 +27,7 @@ mod queue;
 mod recover;
 pub mod requests;
 mod rules;
+pub mod seam;
 mod secrets;
 pub mod settings;
 mod shutdown;

@@ -9,6 +9,7 @@ use crate::error::Error;
 use crate::event::Event;
 use crate::newest::Newest;
 use crate::queue::Lent;
+use crate::seam;
 use crate::world::{Facts, Report, TempPlace, World};
 use carillon_core::id::RunId;
 use carillon_core::limits;
@@ -27,6 +28,8 @@ pub struct MainLoop {
     pub(crate) accepting: bool,
     /// Tasks that wait for another one and take no slot meanwhile.
     pub(crate) lent: Lent,
+    /// What in this batch a crash would be telling about; see [`crate::seam`].
+    pub(crate) marks: Vec<&'static str>,
     /// What is done when the batch is committed.
     later: Vec<Later>,
     /// The newest change, for everybody who waits for one.
@@ -64,6 +67,7 @@ impl MainLoop {
             report,
             accepting: true,
             lent: Lent::new(),
+            marks: Vec::new(),
             later: Vec::new(),
             newest: newest.clone(),
             since_trim,
@@ -101,12 +105,19 @@ impl MainLoop {
         for event in batch {
             match event {
                 Event::Requested(work) => work(self),
-                Event::RunBegan { run, facts } => self.advance(&run, run::Event::Began, &facts),
+                Event::RunBegan { run, facts } => {
+                    self.marks.push("run began");
+                    self.advance(&run, run::Event::Began, &facts);
+                }
                 Event::LaunchFailed { run, message } => {
                     self.advance(&run, run::Event::LaunchFailed { message }, &Facts::default());
                 }
-                Event::RunOver { run } => self.run_over(&run),
+                Event::RunOver { run } => {
+                    self.marks.push("run over");
+                    self.run_over(&run);
+                }
                 Event::TempBuried { run } => {
+                    self.marks.push("temp buried");
                     self.commit("noting a buried temp directory", |tx| runs::set_temp_buried(tx, &run));
                     self.forget_spent();
                 }
@@ -117,7 +128,10 @@ impl MainLoop {
                 Event::Closed { done } => closed = Some(done),
             }
         }
+        let marks = std::mem::take(&mut self.marks);
+        marks.iter().for_each(|mark| seam::reach(&format!("before the commit: {mark}")));
         let committed = begun.and_then(|()| self.store.commit_batch());
+        marks.iter().for_each(|mark| seam::reach(&format!("after the commit: {mark}")));
         self.finish_batch(committed, again);
         closed
     }

@@ -17,6 +17,8 @@ pub type SqlError = rusqlite::Error;
 /// How long one try waits for another process that holds the file. A write tries again after that,
 /// for as long as it takes.
 const BUSY_TRY: Duration = Duration::from_secs(5);
+/// Pause before the next try.
+const BUSY_PAUSE: Duration = Duration::from_millis(20);
 /// How long a clean exit waits for another process that holds the file.
 const EXIT_PATIENCE: Duration = Duration::from_millis(250);
 /// The log is brought into the file and begun anew when it has grown by so much, in bytes.
@@ -226,6 +228,8 @@ impl Store {
                         tracing::warn!(path = %self.path.display(), "another process holds the ledger; waiting for it");
                         warned = true;
                     }
+                    // A refusal that comes at once must not become a loop that burns.
+                    std::thread::sleep(BUSY_PAUSE);
                 }
                 Err(source) => return Err(self.failed("writing", source)),
                 Ok(value) => {

@@ -5,7 +5,7 @@
 use std::collections::HashSet;
 use std::ffi::{CStr, OsStr, OsString};
 use std::fs;
-use std::io;
+use std::io::{self, Read};
 use std::os::fd::{AsFd, AsRawFd};
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::{Path, PathBuf};
@@ -106,39 +106,60 @@ fn fields_after_name(stat: &[u8]) -> Option<Vec<&str>> {
     Some(std::str::from_utf8(stat.get(close + 1..)?).ok()?.split_ascii_whitespace().collect())
 }
 
-/// How often the environment of a process is asked for that is just becoming another program, and the pause in
-/// between. Only the loading of the new program from a slow disk takes longer than an instant.
-const EXEC_TRIES: u32 = 100;
+/// How often the environment of a process is asked for that may just be becoming another program, and the pause
+/// in between.
+const EXEC_TRIES: u32 = 20;
 const EXEC_PAUSE: Duration = Duration::from_millis(1);
 
 /// The environment that a process was started with, as `NAME=value` entries. Empty when we may not read it.
 pub(crate) fn environment(pid: u32) -> Vec<Vec<u8>> {
     for _ in 0..EXEC_TRIES {
-        let Ok(bytes) = fs::read(format!("/proc/{pid}/environ")) else { break };
-        if !bytes.is_empty() {
-            return bytes
-                .split(|byte| *byte == 0)
-                .filter(|entry| !entry.is_empty())
-                .map(<[u8]>::to_vec)
-                .collect();
-        }
-        if has_no_environment(pid) {
-            break;
+        match read_at_once(&format!("/proc/{pid}/environ")) {
+            Ok(bytes) if !bytes.is_empty() => {
+                return bytes
+                    .split(|byte| *byte == 0)
+                    .filter(|part| !part.is_empty())
+                    .map(<[u8]>::to_vec)
+                    .collect();
+            }
+            // In the middle of `exec` a process of a run looks like any other: its environment is empty, or
+            // cannot be read even by its owner. Only what can never have one is not asked again.
+            Ok(_) if has_memory(pid) => {}
+            Err(error) if error.kind() == io::ErrorKind::PermissionDenied && is_of_our_user(pid) => {}
+            Ok(_) | Err(_) => break,
         }
         std::thread::sleep(EXEC_PAUSE);
     }
     Vec::new()
 }
 
-/// Whether nothing is what this process really has. In the middle of `exec` the system shows an empty
-/// environment as well, and then a process of a run would look like any other.
-fn has_no_environment(pid: u32) -> bool {
-    let Ok(bytes) = fs::read(format!("/proc/{pid}/stat")) else { return true };
-    let fields = fields_after_name(&bytes).unwrap_or_default();
-    let number = |field: usize| fields.get(field - 3).and_then(|text| text.parse::<u64>().ok()).unwrap_or(0);
-    // Field 23 is the size of its memory (threads of the kernel and what has ended have none), 50 and 51 are
-    // where its environment begins and ends (both 0 as long as that is not in place).
-    number(23) == 0 || (number(51) != 0 && number(50) == number(51))
+/// Threads of the kernel and processes that have ended have no memory (field 23 is its size).
+fn has_memory(pid: u32) -> bool {
+    let stat = fs::read(format!("/proc/{pid}/stat")).unwrap_or_default();
+    let fields = fields_after_name(&stat).unwrap_or_default();
+    fields.get(20).is_some_and(|size| *size != "0")
+}
+
+fn is_of_our_user(pid: u32) -> bool {
+    let status = fs::read_to_string(format!("/proc/{pid}/status")).unwrap_or_default();
+    let mut uids =
+        status.lines().find_map(|line| line.strip_prefix("Uid:")).unwrap_or_default().split_whitespace();
+    uids.next() == Some(rustix::process::getuid().as_raw().to_string().as_str())
+}
+
+/// Reads a file in one call with room for all of it. The environment of a process that becomes another program
+/// between two calls would end where the first one did.
+fn read_at_once(path: &str) -> io::Result<Vec<u8>> {
+    let mut room = 64 * 1024;
+    loop {
+        let mut bytes = vec![0; room];
+        let length = fs::File::open(path)?.read(&mut bytes)?;
+        if length < room {
+            bytes.truncate(length);
+            return Ok(bytes);
+        }
+        room *= 2;
+    }
 }
 
 /// The value of one variable in such an environment. As `getenv` does, the first entry counts.

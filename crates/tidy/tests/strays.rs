@@ -9,7 +9,7 @@ use std::process::{Child, Command, ExitStatus, Stdio};
 use std::time::{Duration, Instant};
 
 use carillon_tidy::strays::{Outcome, Stray, end, strays};
-use common::on_disk;
+use common::{as_nobody, on_disk};
 
 const GRACE: Duration = Duration::from_millis(600);
 
@@ -168,6 +168,18 @@ fn the_first_process_ourselves_and_our_ancestors_are_refused() {
 
 #[test]
 fn a_process_that_is_becoming_another_program_is_not_missed() {
+    find_one_that_becomes_another_program_all_the_time();
+}
+
+#[test]
+fn nor_is_it_missed_by_a_user_who_may_not_read_everything() {
+    as_nobody(
+        "nor_is_it_missed_by_a_user_who_may_not_read_everything",
+        find_one_that_becomes_another_program_all_the_time,
+    );
+}
+
+fn find_one_that_becomes_another_program_all_the_time() {
     let mut run = Run::new("exec");
     // A shell that becomes another shell again and again, all in one process.
     let script =

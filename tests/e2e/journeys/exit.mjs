@@ -62,6 +62,8 @@ export const journeys = {
     const app = await open(stage);
     await stage.pressClose();
     await assertShutDown(stage, app, 0);
+    const size = JSON.parse(fs.readFileSync(path.join(stage.home, "window.json"), "utf8"));
+    assert.ok(size.width >= 720 && size.height >= 440 && size.maximized === false, JSON.stringify(size));
   },
 
   SIGTERM: signalled("SIGTERM", 15),

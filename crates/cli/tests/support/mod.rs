@@ -110,6 +110,13 @@ impl World {
         wait(&mut child)
     }
 
+    /// Waits until the engine has ended by itself; true when this signal did it.
+    pub fn engine_dies_of(&mut self, signal: i32) -> bool {
+        use std::os::unix::process::ExitStatusExt;
+        let mut child = self.engine.take().expect("a running engine");
+        wait(&mut child).signal() == Some(signal)
+    }
+
     /// Ends the engine as a crash would.
     pub fn crash(&mut self) {
         self.end(libc::SIGKILL);

@@ -11,6 +11,7 @@ use carillon_tidy::in_use::{self, Subject};
 use carillon_tidy::{temp, trash};
 
 use crate::host::Host;
+use crate::seam;
 use crate::world::Report;
 
 /// What is left of one run.
@@ -110,6 +111,7 @@ impl Host {
         let Some(base) = path.parent().and_then(Path::parent) else { return false };
         match trash::bury(base, &self.trash_name, path) {
             Ok(_) => {
+                seam::reach("temp directory in the trash");
                 // The project's directory goes with its last entry.
                 let _ = path.parent().map(std::fs::remove_dir);
                 true

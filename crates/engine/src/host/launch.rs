@@ -12,6 +12,7 @@ use crate::envs;
 use crate::host::outlet::Outlet;
 use crate::host::terminal::Terminal;
 use crate::host::{Host, Vars};
+use crate::seam;
 use crate::world::{BaseEnv, LaunchOrder, OrderIo, Report};
 
 /// Programs that serve the user beyond a run: they are left alone and shown.
@@ -24,6 +25,7 @@ impl Host {
         let run = order.run.clone();
         match self.launch(&order) {
             Ok(supervisor) => {
+                seam::reach("supervisor started");
                 self.connect_and_watch(&run, 0, report);
                 // The supervisor was ours to start, so it is ours to reap.
                 if let Err(error) = supervisor.reap() {
@@ -40,8 +42,10 @@ impl Host {
     fn launch(&self, order: &LaunchOrder) -> Result<carillon_supervisor::Launched, String> {
         let temp = carillon_tidy::temp::create(&order.temp.base, &order.temp.namespace, &order.temp.name)
             .map_err(|e| format!("no temp directory can be made: {e}"))?;
+        seam::reach("temp directory made");
         let leased = carillon_supervisor::create(&self.runs_root, order.run.as_str())
             .map_err(|e| format!("no run directory can be made: {e}"))?;
+        seam::reach("run directory made");
         let io = match order.io {
             OrderIo::Terminal { cols, rows } => Io::Pty { cols, rows },
             OrderIo::Pipes => Io::Pipes,
@@ -93,6 +97,7 @@ impl Host {
         let patience = Duration::from_millis(limits::SUPERVISOR_PATIENCE_MS);
         match Control::connect(&dir, patience) {
             Ok(control) => {
+                seam::reach("supervisor connected");
                 let outlet = Arc::new(Outlet::live(run, &dir, &control));
                 let terminal = self.terminal_of(&outlet);
                 self.keep(run, outlet.clone(), terminal.clone());

@@ -260,6 +260,7 @@ impl MainLoop {
             return Ok(known);
         }
         let attempt = queued(&row, 1);
+        self.marks.push("task accepted");
         self.store.write(|tx| {
             tasks::insert(tx, &row)?;
             attempts::insert_queued(tx, &attempt)

@@ -1,0 +1,36 @@
+//! Places where a crash is most telling: between a commit and what goes before or after it. In debug
+//! builds the engine kills itself at the one that `CARILLON_DIE_AT` names, so that a test can visit
+//! each; a release build has none of this.
+
+/// All seams, by name.
+pub const SEAMS: &[&str] = &[
+    "before the commit: task accepted",
+    "after the commit: task accepted",
+    "temp directory made",
+    "run directory made",
+    "supervisor started",
+    "supervisor connected",
+    "before the commit: run began",
+    "after the commit: run began",
+    "before the commit: run over",
+    "after the commit: run over",
+    "temp directory in the trash",
+    "before the commit: temp buried",
+    "after the commit: temp buried",
+];
+
+/// The engine is at this seam.
+#[cfg(debug_assertions)]
+pub(crate) fn reach(name: &str) {
+    use std::sync::OnceLock;
+    static DIE_AT: OnceLock<Option<String>> = OnceLock::new();
+    debug_assert!(SEAMS.contains(&name), "{name:?} is not on the list");
+    let die_at = DIE_AT.get_or_init(|| std::env::var("CARILLON_DIE_AT").ok());
+    if die_at.as_deref() == Some(name) {
+        let _ = rustix::process::kill_process(rustix::process::getpid(), rustix::process::Signal::KILL);
+    }
+}
+
+/// The engine is at this seam.
+#[cfg(not(debug_assertions))]
+pub(crate) fn reach(_name: &str) {}
