@@ -22,8 +22,17 @@ export type AdapterName = \"claude\" | \"codex\" | \"gemini\" | \"opencode\" | \
 /// The words of the change log, as the store writes them.
 fn change_tags() -> String {
     use carillon_store::changes::Tag;
-    let tags =
-        [Tag::Project, Tag::Profile, Tag::Agent, Tag::Run, Tag::Settings, Tag::Layout, Tag::Task, Tag::Inbox];
+    let tags = [
+        Tag::Project,
+        Tag::Profile,
+        Tag::Agent,
+        Tag::Run,
+        Tag::Settings,
+        Tag::Layout,
+        Tag::Task,
+        Tag::Inbox,
+        Tag::Wake,
+    ];
     let words: Vec<String> = tags.iter().map(|tag| format!("\"{}\"", tag.as_str())).collect();
     format!("export type ChangeTag = {};\n", words.join(" | "))
 }

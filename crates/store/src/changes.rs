@@ -23,6 +23,8 @@ pub enum Tag {
     Task,
     /// A message in an agent's inbox.
     Inbox,
+    /// The waking of an agent.
+    Wake,
 }
 
 impl Tag {
@@ -37,6 +39,7 @@ impl Tag {
             Self::Layout => "layoutChanged",
             Self::Task => "backgroundTaskChanged",
             Self::Inbox => "agentInboxChanged",
+            Self::Wake => "agentWakeChanged",
         }
     }
 }
