@@ -10,7 +10,6 @@ use crate::world::Facts;
 /// A piece of work that a request brings along: it computes, commits and acts on the loop's thread.
 pub(crate) type Request = Box<dyn FnOnce(&mut MainLoop) + Send>;
 
-#[expect(clippy::large_enum_variant, reason = "an event lives for a moment")]
 pub(crate) enum Event {
     /// Somebody asks for something.
     Requested(Request),

@@ -37,10 +37,13 @@ pub struct MainLoop {
     since_trim: u64,
 }
 
+/// Something to do to the world.
+type Act = Box<dyn FnOnce(&dyn World, &Report) + Send>;
+
 /// What waits for a commit.
 enum Later {
     /// An act on the world. It is done only when the commit worked.
-    Act(Box<dyn FnOnce(&dyn World, &Report) + Send>),
+    Act(Act),
     /// An answer. It is told whether the commit worked.
     Answer(Box<dyn FnOnce(Result<(), String>) + Send>),
 }

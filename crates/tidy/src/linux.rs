@@ -112,7 +112,11 @@ const EXEC_TRIES: u32 = 20;
 const EXEC_PAUSE: Duration = Duration::from_millis(1);
 
 /// The environment that a process was started with, as `NAME=value` entries. Empty when we may not read it.
+///
+/// In the middle of `exec` a process of a run looks like any other: its environment is empty, or cannot be read
+/// even by its owner. So an answer like that counts only when the program is in place and was the same before.
 pub(crate) fn environment(pid: u32) -> Vec<Vec<u8>> {
+    let mut program_before = Program::Loading;
     for _ in 0..EXEC_TRIES {
         match read_at_once(&format!("/proc/{pid}/environ")) {
             Ok(bytes) if !bytes.is_empty() => {
@@ -122,22 +126,41 @@ pub(crate) fn environment(pid: u32) -> Vec<Vec<u8>> {
                     .map(<[u8]>::to_vec)
                     .collect();
             }
-            // In the middle of `exec` a process of a run looks like any other: its environment is empty, or
-            // cannot be read even by its owner. Only what can never have one is not asked again.
-            Ok(_) if has_memory(pid) => {}
+            Ok(_) => {}
             Err(error) if error.kind() == io::ErrorKind::PermissionDenied && is_of_our_user(pid) => {}
-            Ok(_) | Err(_) => break,
+            Err(_) => break,
         }
+        let program = program_of(pid);
+        if program == Program::None || (program == program_before && program != Program::Loading) {
+            break;
+        }
+        program_before = program;
         std::thread::sleep(EXEC_PAUSE);
     }
     Vec::new()
 }
 
-/// Threads of the kernel and processes that have ended have no memory (field 23 is its size).
-fn has_memory(pid: u32) -> bool {
+/// Which program a process has in its memory.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Program {
+    /// It has no memory: a thread of the kernel, or it has ended.
+    None,
+    /// The memory is there and the program is not in it yet.
+    Loading,
+    /// The program begins at this address.
+    At(u64),
+}
+
+fn program_of(pid: u32) -> Program {
     let stat = fs::read(format!("/proc/{pid}/stat")).unwrap_or_default();
     let fields = fields_after_name(&stat).unwrap_or_default();
-    fields.get(20).is_some_and(|size| *size != "0")
+    let number = |field: usize| fields.get(field - 3).and_then(|text| text.parse::<u64>().ok()).unwrap_or(0);
+    // Field 23 is the size of its memory, field 26 where its program begins (1 for those who may not know).
+    match (number(23), number(26)) {
+        (0, _) => Program::None,
+        (_, 0 | 1) => Program::Loading,
+        (_, start) => Program::At(start),
+    }
 }
 
 fn is_of_our_user(pid: u32) -> bool {

@@ -186,7 +186,7 @@ fn find_one_that_becomes_another_program_all_the_time() {
         "i=$((${i:-0}+1)); export i; [ $i = 1 ] && echo ready; [ $i -lt 100000 ] && exec sh -c \"$again\"";
     run.again = script.to_owned();
     let pid = run.start(script);
-    for round in 0..300 {
+    for round in 0..150 {
         assert_eq!(pids(&run.found()), [pid], "round {round}");
     }
     assert!(run.is_running(pid));

@@ -187,7 +187,7 @@ fn a_run_is_forgotten_only_when_nothing_of_it_is_left() {
         begin(&mut store, &RunRow { created_ms: NOW_MS + n, ..run(name) });
         store.write(|tx| runs::set_ended(tx, &run(name), &end, NOW_MS + n)).unwrap();
     }
-    let forget = |store: &mut Store| store.write(|tx| runs::forget_spent(tx)).unwrap();
+    let forget = |store: &mut Store| store.write(runs::forget_spent).unwrap();
     assert_eq!(forget(&mut store), 0);
     for name in ["d0", "d1"] {
         store.write(|tx| runs::set_dir_dropped(tx, &run(name).id)).unwrap();
