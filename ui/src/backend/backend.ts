@@ -2,7 +2,7 @@
 // `fake.ts` in tests and in a plain browser. Nothing outside this folder may import a desktop package.
 
 import type {
-  Agent, AgentMode, Changes, Detected, Doctor, Id, Info, Profile, Project, Settings,
+  Agent, AgentMode, Changes, Detected, Doctor, Id, Info, Message, Profile, Project, Settings, Task, TaskOutput, TaskState,
 } from "../generated/api";
 
 /** What every failed call rejects with: words for a person, and where there is one, the next step. */
@@ -48,11 +48,24 @@ export interface Methods {
   settings_set: [{ patch: Partial<Settings> }, Settings];
   terminal_write: [{ run: Id; data: string }, unknown];
   terminal_resize: [{ run: Id; cols: number; rows: number }, unknown];
+  task_add: [
+    { project?: Id; owner?: Id; command: string[]; cwd?: string; title?: string; timeout_ms?: number; log_max?: number; tty?: boolean; detach?: boolean },
+    Task,
+  ];
+  /** Newest first, and at most 1000. */
+  tasks_list: [{ project?: Id; state?: TaskState }, Task[]];
+  task_show: [{ task: Id }, Task];
+  /** A page of the log: from `offset`, or the last `tail` bytes. With `wait_ms` the answer comes when something follows `offset` or the task is over. */
+  task_output: [{ task: Id; offset?: number; limit?: number; tail?: number; wait_ms?: number }, TaskOutput];
+  task_cancel: [{ task: Id }, Task];
+  task_retry: [{ task: Id }, Task];
+  inbox: [{ agent: Id }, Message[]];
   changes_wait: [{ after: number | null; wait_ms: number }, Changes];
   doctor: [Record<string, never>, Doctor];
   desktop_quit: [{ choice: "stop" | "keep"; remember: boolean }, unknown];
   desktop_pick_folder: [Record<string, never>, { path: string | null }];
   desktop_open_url: [{ url: string }, unknown];
+  desktop_notify: [{ title: string; body: string }, unknown];
 }
 
 export type Method = keyof Methods;
@@ -68,13 +81,14 @@ export interface PullRequest {
   wait_ms: number;
 }
 
-export interface QuitRequest { running: { agent: string; project: string }[] }
+/** What would be left behind. `agent` is an agent's name, or a task's title. */
+export interface QuitRequest { running: { agent: string; project: string; kind: "agent" | "task" }[] }
 
 export interface Backend {
   call<M extends Method>(method: M, params: Params<M>): Promise<Answer<M>>;
   /** One answer of the pull protocol, undecoded: see features/terminal/frame.ts. */
   terminalPull(request: PullRequest): Promise<ArrayBuffer>;
-  /** The user closes the window while agents run. Returns the way to stop listening. */
+  /** The user closes the window while agents or tasks run. Returns the way to stop listening. */
   onQuitRequested(listener: (request: QuitRequest) => void): () => void;
   /** Tells the shell, once, that the first picture stands. `js_ms` counts from the page's start. */
   painted(js_ms: number): void;

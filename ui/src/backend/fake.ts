@@ -5,6 +5,7 @@ import type { Agent, Change, ChangeTag, Check, Detected, Id, Info, Profile, Proj
 import { type Answer, type Backend, BackendError, type Method, type Methods, type Params, type PullRequest, type QuitRequest } from "./backend";
 import { readClipboard, writeClipboard } from "./clipboard";
 import { FakeRun } from "./fake-run";
+import { FakeTasks } from "./fake-tasks";
 
 export interface World {
   info: Info;
@@ -49,6 +50,8 @@ export class FakeBackend implements Backend {
   opened: string[] = [];
   quitted: Params<"desktop_quit"> | null = null;
   picks: (string | null)[] = [];
+  notified: Params<"desktop_notify">[] = [];
+  readonly tasks: FakeTasks;
   seq = 0;
   readonly #log: Change[] = [];
   readonly #failures = new Map<Method, BackendError[]>();
@@ -56,7 +59,17 @@ export class FakeBackend implements Backend {
   #quitListeners = new Set<(request: QuitRequest) => void>();
   #feedWaiting = new Set<() => void>();
 
-  constructor(readonly world: World, private readonly systemClipboard = false) {}
+  /** In a browser the clipboard is the system's, and tasks run by themselves. */
+  constructor(readonly world: World, private readonly inBrowser = false) {
+    this.tasks = new FakeTasks({
+      newId,
+      changed: (tag, id, project) => this.changed(tag, id, project),
+      rootOf: (project) => this.world.projects.find(({ id }) => id === project)?.root,
+      queued: (agent) => {
+        this.world.agents = this.world.agents.map((each) => (each.id === agent ? { ...each, queued: each.queued + 1 } : each));
+      },
+    }, inBrowser);
+  }
 
   // --- what tests do to it ---
 
@@ -130,11 +143,11 @@ export class FakeBackend implements Backend {
   }
 
   async readClipboard(): Promise<string> {
-    return this.systemClipboard ? readClipboard() : this.clipboard;
+    return this.inBrowser ? readClipboard() : this.clipboard;
   }
 
   async writeClipboard(text: string): Promise<void> {
-    if (this.systemClipboard) return writeClipboard(text);
+    if (this.inBrowser) return writeClipboard(text);
     this.clipboard = text;
   }
 
@@ -145,6 +158,7 @@ export class FakeBackend implements Backend {
     project_remove: ({ project }) => {
       this.world.projects = this.world.projects.filter(({ id }) => id !== project);
       this.world.agents = this.world.agents.filter((agent) => agent.project !== project);
+      this.tasks.forgetProject(project);
       this.changed("projectChanged", project, project);
       return {};
     },
@@ -200,6 +214,13 @@ export class FakeBackend implements Backend {
       this.#run(run).resizes.push({ cols, rows });
       return {};
     },
+    task_add: (params) => this.tasks.add(params),
+    tasks_list: (params) => this.tasks.list(params),
+    task_show: (params) => this.tasks.show(params),
+    task_output: (params) => this.tasks.output(params),
+    task_cancel: (params) => this.tasks.cancel(params),
+    task_retry: (params) => this.tasks.retry(params),
+    inbox: ({ agent }) => this.tasks.messages.filter((message) => message.agent === agent),
     changes_wait: (params) => this.#changes(params),
     doctor: () => ({ ok: this.world.checks.every(({ state }) => state !== "fail"), checks: this.world.checks }),
     desktop_quit: (params) => {
@@ -209,6 +230,10 @@ export class FakeBackend implements Backend {
     desktop_pick_folder: () => ({ path: this.picks.shift() ?? null }),
     desktop_open_url: ({ url }) => {
       this.opened.push(url);
+      return {};
+    },
+    desktop_notify: (params) => {
+      this.notified.push(params);
       return {};
     },
   };

@@ -1,8 +1,9 @@
 // A world with something in it, for looking at the window in a browser. Parameters of the page choose variants:
-// ?fake=empty has no project, ?fake=quit asks to quit, ?fake=trouble has notices.
+// ?fake=empty has no project, ?fake=quit asks to quit, ?fake=trouble has notices, ?fake=tasks and ?fake=tasks-below show the tasks.
 
 import type { Detected, Project } from "../generated/api";
 import { agentOf, emptyWorld, FakeBackend, newId, profileOf, type World } from "./fake";
+import { addSampleTasks } from "./sample-tasks";
 
 const DETECTED: Detected[] = [
   { adapter: "claude", program: "/home/dev/.local/bin/claude", version: "2.1.332", problem: null, profile: null },
@@ -59,12 +60,22 @@ export async function sampleBackend(variant: string): Promise<FakeBackend> {
   backend.endRun("builder", { exit_code: 101, signal: null, reason: "exited 101" });
   backend.runOf("builder").record.ended_ms = Date.now() - 125_000;
   backend.world.agents = backend.world.agents.map((agent) => (agent.name === "planner" ? { ...agent, state: "working" } : agent));
+  const tasks = await addSampleTasks(backend);
+  if (variant.startsWith("tasks")) {
+    const layout = Object.values(backend.world.layouts)[0] as { root: { second: { second: object } }; tasks_panel: unknown };
+    layout.tasks_panel = variant === "tasks" ? { open: true, dock: "right", share: 0.36 } : { open: true, dock: "bottom", share: 0.42 };
+    const shown = tasks.find(({ title }) => title.includes(variant === "tasks" ? "headed" : "replay"))!;
+    layout.root.second.second = { kind: "pane", id: "p4", agent: null, task: shown.id };
+  }
   if (variant === "trouble") {
     info.notices.push({ level: "warn", text: "The data base was damaged and has been moved aside.", hint: "Nothing was deleted: it is in /home/dev/.local/share/carillon/damaged-1." });
     info.notices.push({ level: "info", text: "2 runs went on while Carillon was closed.", hint: null });
   }
   if (variant === "quit") {
-    setTimeout(() => backend.requestQuit({ running: [{ agent: "planner", project: "atlas" }, { agent: "docs", project: "lighthouse-keeper" }] }), 400);
+    setTimeout(() => backend.requestQuit({ running: [
+      { agent: "planner", project: "atlas", kind: "agent" }, { agent: "docs", project: "lighthouse-keeper", kind: "agent" },
+      { agent: "npm run e2e -- --headed", project: "atlas", kind: "task" }, { agent: "cargo build --release", project: "atlas", kind: "task" }, { agent: "mdbook build", project: "lighthouse-keeper", kind: "task" },
+    ] }), 400);
   }
   return backend;
 }

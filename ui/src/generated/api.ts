@@ -1,48 +1,527 @@
-// The types that cross the door between the window and the engine.
+// Generated from crates/api. Do not edit: `npm run bindings` writes it.
 
 export type Id = string;
 export type AdapterName = "claude" | "codex" | "gemini" | "opencode" | "acp" | "plain";
+export type ChangeTag = "projectChanged" | "profileChanged" | "agentChanged" | "runChanged" | "settingsChanged" | "layoutChanged" | "backgroundTaskChanged" | "agentInboxChanged" | "agentWakeChanged";
+
+export type Code = "not_found" | "invalid" | "refused" | "failed" | "no_engine";
+
+export type ApiError = { 
+/**
+ * What a caller may branch on.
+ */
+code: Code, 
+/**
+ * A full sentence.
+ */
+message: string, 
+/**
+ * The way out.
+ */
+hint: string | null, };
+
+export type Project = { 
+/**
+ * 32 hex digits.
+ */
+id: string, 
+/**
+ * Its name.
+ */
+name: string, 
+/**
+ * Absolute path.
+ */
+root: string, };
+
+export type ProjectAdd = { 
+/**
+ * An absolute path in it.
+ */
+path: string, };
+
 export type Policy = "never" | "ask" | "allow";
-export type AgentMode = "terminal" | "headless";
-export type AgentState = "offline" | "idle" | "working" | "needs_attention" | "limited" | "failed";
+
+export type Profile = { 
+/**
+ * 32 hex digits.
+ */
+id: string, 
+/**
+ * Its name.
+ */
+name: string, 
+/**
+ * `claude`, `codex`, `gemini`, `opencode`, `acp` or `plain`.
+ */
+adapter: AdapterName, 
+/**
+ * A path, or a name on the user's PATH.
+ */
+program: string, 
+/**
+ * Arguments.
+ */
+args: Array<string>, 
+/**
+ * Names of its own variables.
+ */
+env_names: Array<string>, 
+/**
+ * The version that its program told.
+ */
+version: string | null, 
+/**
+ * What its agents may run in the background.
+ */
+policy: Policy, 
+/**
+ * Until when a session limit holds.
+ */
+limited_until_ms: number | null, };
+
+export type ProfileAdd = { 
+/**
+ * Its name.
+ */
+name: string, 
+/**
+ * `claude`, `codex`, `gemini`, `opencode`, `acp` or `plain`.
+ */
+adapter: string, 
+/**
+ * A path, or a name on the user's PATH.
+ */
+program: string, 
+/**
+ * Arguments.
+ */
+args: Array<string>, 
+/**
+ * Variables of its own, by name.
+ */
+env: Record<string, string>, };
+
 export type RunState = "starting" | "running" | "ended" | "lost";
 
-export interface Project { id: Id; name: string; root: string }
+export type Run = { 
+/**
+ * 32 hex digits.
+ */
+id: string, 
+/**
+ * Where it stands.
+ */
+state: RunState, 
+/**
+ * The exit code of its program.
+ */
+exit_code: number | null, 
+/**
+ * The number of the signal that ended its program.
+ */
+signal: number | null, 
+/**
+ * Its end in words.
+ */
+reason: string | null, 
+/**
+ * When its program began.
+ */
+started_ms: number | null, 
+/**
+ * When it ended.
+ */
+ended_ms: number | null, 
+/**
+ * The process id of its program.
+ */
+pid: number | null, 
+/**
+ * Bytes of output so far.
+ */
+log_bytes: number, };
 
-export interface Profile {
-  id: Id; name: string; adapter: AdapterName; program: string; args: string[]; env_names: string[];
-  version: string | null; policy: Policy; limited_until_ms: number | null;
-}
+export type AgentState = "offline" | "idle" | "working" | "needs_attention" | "limited" | "failed";
 
-export interface Run {
-  id: Id; state: RunState; exit_code: number | null; signal: number | null; reason: string | null;
-  started_ms: number | null; ended_ms: number | null; pid: number | null; log_bytes: number;
-}
+export type AgentMode = "terminal" | "headless";
 
-export interface Agent {
-  id: Id; name: string; project: Id; profile: Id; mode: AgentMode; state: AgentState; waiting_on: string[]; queued: number;
-  workdir: string; session_id: string | null; limited_until_ms: number | null; run: Run | null;
-}
+export type Agent = { 
+/**
+ * 32 hex digits.
+ */
+id: string, 
+/**
+ * Its name.
+ */
+name: string, 
+/**
+ * The id of its project.
+ */
+project: string, 
+/**
+ * The id of its profile.
+ */
+profile: string, 
+/**
+ * What the user looks at.
+ */
+mode: AgentMode, 
+/**
+ * What it is doing.
+ */
+state: AgentState, 
+/**
+ * Ids of what it waits for.
+ */
+waiting_on: Array<string>, 
+/**
+ * Messages that wait for it.
+ */
+queued: number, 
+/**
+ * Absolute path of the directory that it works in.
+ */
+workdir: string, 
+/**
+ * The session of its own program, once known.
+ */
+session_id: string | null, 
+/**
+ * Until when a session limit holds.
+ */
+limited_until_ms: number | null, 
+/**
+ * Its newest run.
+ */
+run: Run | null, };
 
-export interface Detected { adapter: string; program: string; version: string | null; problem: string | null; profile: Id | null }
+export type AgentAdd = { 
+/**
+ * Its name.
+ */
+name: string, 
+/**
+ * A project by name, id or path.
+ */
+project: string, 
+/**
+ * A profile by name or id.
+ */
+profile: string, 
+/**
+ * Terminal unless said otherwise.
+ */
+mode?: AgentMode, 
+/**
+ * What it is told to be.
+ */
+role?: string, 
+/**
+ * `root`, or an absolute path.
+ */
+workdir?: string, };
 
-export interface Notice { level: "info" | "warn" | "error"; text: string; hint: string | null }
+export type Detected = { 
+/**
+ * The adapter that knows it.
+ */
+adapter: string, 
+/**
+ * Absolute path.
+ */
+program: string, 
+/**
+ * The version that it told.
+ */
+version: string | null, 
+/**
+ * Why it cannot be used as it is.
+ */
+problem: string | null, 
+/**
+ * The id of the profile that uses it already.
+ */
+profile: string | null, };
 
-export interface Info { version: string; pid: number; home: string; socket: string; notices: Notice[]; demo: boolean }
+export type Level = "info" | "warn" | "error";
 
-export interface Settings {
-  theme: "system" | "light" | "dark"; font_size: number; at_exit: "ask" | "stop" | "keep"; scrollback: number;
-  clipboard_write: "ask" | "allow" | "deny";
-}
+export type Notice = { 
+/**
+ * How serious it is.
+ */
+level: Level, 
+/**
+ * What is the matter.
+ */
+text: string, 
+/**
+ * The way out.
+ */
+hint: string | null, };
 
-export interface Check { name: string; state: "ok" | "warn" | "fail"; detail: string; hint: string | null }
+export type Info = { 
+/**
+ * The version of Carillon.
+ */
+version: string, 
+/**
+ * The engine's process.
+ */
+pid: number, 
+/**
+ * The data directory.
+ */
+home: string, 
+/**
+ * The API's socket.
+ */
+socket: string, 
+/**
+ * What the user should know.
+ */
+notices: Array<Notice>, 
+/**
+ * Whether it was started to show the demo.
+ */
+demo: boolean, };
 
-export interface Doctor { ok: boolean; checks: Check[] }
+export type Theme = "system" | "light" | "dark";
 
-export type ChangeTag =
-  | "projectChanged" | "profileChanged" | "agentChanged" | "runChanged" | "settingsChanged" | "layoutChanged"
-  | "backgroundTaskChanged" | "agentInboxChanged" | "agentWakeChanged";
+export type AtExit = "ask" | "stop" | "keep";
 
-export interface Change { seq: number; tag: ChangeTag; id: Id; project: Id | null }
+export type ClipboardWrite = "ask" | "allow" | "deny";
 
-export interface Changes { seq: number; reset: boolean; changes: Change[] }
+export type Settings = { 
+/**
+ * Light or dark.
+ */
+theme: Theme, 
+/**
+ * Size of the terminal's font, in CSS pixels.
+ */
+font_size: number, 
+/**
+ * What happens to running agents when Carillon quits.
+ */
+at_exit: AtExit, 
+/**
+ * Lines of scrollback in a pane.
+ */
+scrollback: number, 
+/**
+ * Whether programs may write the clipboard.
+ */
+clipboard_write: ClipboardWrite, };
+
+export type CheckState = "ok" | "warn" | "fail";
+
+export type Check = { 
+/**
+ * What was looked at.
+ */
+name: string, 
+/**
+ * How it came out.
+ */
+state: CheckState, 
+/**
+ * What was seen.
+ */
+detail: string, 
+/**
+ * The way out.
+ */
+hint: string | null, };
+
+export type Doctor = { 
+/**
+ * Nothing fails.
+ */
+ok: boolean, 
+/**
+ * All that was looked at.
+ */
+checks: Array<Check>, };
+
+export type Change = { 
+/**
+ * Its place in the order.
+ */
+seq: number, 
+/**
+ * What kind of row.
+ */
+tag: ChangeTag, 
+/**
+ * The id of the row.
+ */
+id: string, 
+/**
+ * The project of the row.
+ */
+project: string | null, };
+
+export type Changes = { 
+/**
+ * Pass it as `after` the next time.
+ */
+seq: number, 
+/**
+ * Fetch all anew.
+ */
+reset: boolean, 
+/**
+ * The changes, oldest first.
+ */
+changes: Array<Change>, };
+
+export type Layout = { 
+/**
+ * The window's own JSON.
+ */
+layout: unknown, };
+
+export type TaskState = "queued" | "starting" | "running" | "succeeded" | "failed" | "timed_out" | "cancelled" | "lost";
+
+export type Task = { 
+/**
+ * 32 hex digits.
+ */
+id: string, 
+/**
+ * The id of its project.
+ */
+project: string, 
+/**
+ * The id of the agent that hears of its end.
+ */
+owner: string | null, 
+/**
+ * A name for people.
+ */
+title: string, 
+/**
+ * Program and arguments.
+ */
+command: Array<string>, 
+/**
+ * Absolute path of the directory that it runs in.
+ */
+cwd: string, 
+/**
+ * Where its latest attempt stands.
+ */
+state: TaskState, 
+/**
+ * The exit code of its command.
+ */
+exit_code: number | null, 
+/**
+ * The number of the signal that ended its command.
+ */
+signal: number | null, 
+/**
+ * Its end in words.
+ */
+reason: string | null, 
+/**
+ * The how-manieth attempt it is, from 1.
+ */
+attempt: number, 
+/**
+ * The ask that it is joined to.
+ */
+joined_ask: string | null, 
+/**
+ * Bytes of output so far.
+ */
+log_bytes: number, 
+/**
+ * Some of the output is not kept.
+ */
+log_truncated: boolean, 
+/**
+ * Whether it has a terminal.
+ */
+tty: boolean, 
+/**
+ * When it was accepted.
+ */
+created_ms: number, 
+/**
+ * When its command began.
+ */
+started_ms: number | null, 
+/**
+ * When it was over.
+ */
+ended_ms: number | null, };
+
+export type TaskOutput = { 
+/**
+ * Where it begins, in bytes of the stream.
+ */
+offset: number, 
+/**
+ * Ask for it next.
+ */
+next_offset: number, 
+/**
+ * Bytes of the stream so far.
+ */
+total: number, 
+/**
+ * Something between what was asked for and `offset` is not kept.
+ */
+truncated: boolean, 
+/**
+ * Nothing follows `next_offset`.
+ */
+over: boolean, 
+/**
+ * The output as text; control sequences are still in it.
+ */
+text: string, 
+/**
+ * The output as it is, in base64, when that was asked for.
+ */
+data?: string, };
+
+export type MessageKind = "task_ended";
+
+export type MessageState = "pending";
+
+export type Message = { 
+/**
+ * 32 hex digits.
+ */
+id: string, 
+/**
+ * The id of the agent.
+ */
+agent: string, 
+/**
+ * What it is about.
+ */
+kind: MessageKind, 
+/**
+ * Where it stands.
+ */
+state: MessageState, 
+/**
+ * It may have been handed over before.
+ */
+repeated: boolean, 
+/**
+ * The id of its task.
+ */
+about: string | null, 
+/**
+ * What it says.
+ */
+text: string, 
+/**
+ * When it was written.
+ */
+created_ms: number, };

@@ -4,7 +4,7 @@
 export interface Chord { key: string; ctrl?: boolean; shift?: boolean; alt?: boolean }
 
 export type ShortcutName =
-  | "palette" | "shortcuts" | "settings" | "openProject" | "addAgent" | "sidebar"
+  | "palette" | "shortcuts" | "settings" | "openProject" | "addAgent" | "sidebar" | "tasks"
   | "splitRight" | "splitDown" | "closePane" | "zoom" | "evenOut"
   | "focusLeft" | "focusRight" | "focusUp" | "focusDown"
   | "growLeft" | "growRight" | "growUp" | "growDown"
@@ -19,6 +19,7 @@ export const SHORTCUTS: Record<ShortcutName, { label: string; group: "Window" | 
   openProject: { label: "Open a project", group: "Window", chords: [both("o")] },
   addAgent: { label: "Add an agent", group: "Window", chords: [both("a")] },
   sidebar: { label: "Go to the sidebar, or hide it", group: "Window", chords: [both("b")] },
+  tasks: { label: "Go to the tasks, or hide them", group: "Window", chords: [both("j")] },
   fontLarger: { label: "Larger text", group: "Window", chords: [{ key: "=", ctrl: true }, { key: "+", ctrl: true }, both("+")] },
   fontSmaller: { label: "Smaller text", group: "Window", chords: [{ key: "-", ctrl: true }] },
   fontReset: { label: "Text at its usual size", group: "Window", chords: [{ key: "0", ctrl: true }] },
@@ -35,12 +36,25 @@ export const SHORTCUTS: Record<ShortcutName, { label: string; group: "Window" | 
   growRight: { label: "Move the divider right", group: "Panes", chords: [{ ...both("ArrowRight"), alt: true }] },
   growUp: { label: "Move the divider up", group: "Panes", chords: [{ ...both("ArrowUp"), alt: true }] },
   growDown: { label: "Move the divider down", group: "Panes", chords: [{ ...both("ArrowDown"), alt: true }] },
-  search: { label: "Search in the terminal", group: "Terminal", chords: [both("f")] },
+  search: { label: "Search in the terminal or log", group: "Terminal", chords: [both("f")] },
   copy: { label: "Copy the selection", group: "Terminal", chords: [both("c")] },
   paste: { label: "Paste", group: "Terminal", chords: [both("v")] },
 };
 
-/** The shortcuts that a terminal handles itself; all others belong to the window. */
+/** Keys without Ctrl, for the list of tasks alone: no program has the keyboard there. */
+export const TASK_KEYS: { label: string; keys: Chord[] }[] = [
+  { label: "Go up and down", keys: [{ key: "ArrowUp" }, { key: "ArrowDown" }] },
+  { label: "Open the log", keys: [{ key: "Enter" }] },
+  { label: "Open the log in a pane", keys: [{ key: "o" }] },
+  { label: "Cancel", keys: [{ key: "c" }] },
+  { label: "Retry", keys: [{ key: "r" }] },
+  { label: "Copy the command", keys: [{ key: "y" }] },
+  { label: "New task", keys: [{ key: "n" }] },
+  { label: "Filter", keys: [{ key: "/" }] },
+  { label: "Leave", keys: [{ key: "Escape" }] },
+];
+
+/** The shortcuts that a terminal or a log handles itself; all others belong to the window. */
 export const TERMINAL_SHORTCUTS: readonly ShortcutName[] = ["search", "copy", "paste"];
 
 export function matches(event: KeyboardEvent, chord: Chord): boolean {
@@ -61,7 +75,7 @@ export function shortcutOf(event: KeyboardEvent): ShortcutName | null {
   return null;
 }
 
-const NAMES: Record<string, string> = { ArrowLeft: "←", ArrowRight: "→", ArrowUp: "↑", ArrowDown: "↓" };
+const NAMES: Record<string, string> = { ArrowLeft: "←", ArrowRight: "→", ArrowUp: "↑", ArrowDown: "↓", Escape: "Esc" };
 
 export function chordKeys(chord: Chord): string[] {
   const keys = [];

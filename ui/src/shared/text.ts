@@ -20,3 +20,48 @@ export function shortPath(path: string): string {
   const parts = path.split("/").filter(Boolean);
   return parts.length <= 2 ? path : `…/${parts.slice(-2).join("/")}`;
 }
+
+/** "0.4 s", "42 s", "3 min 05 s", "2 h 07 min", "3 days 4 h". */
+export function duration(ms: number): string {
+  const seconds = Math.max(0, ms) / 1000;
+  if (seconds < 9.95) return `${(Math.floor(seconds * 10) / 10).toFixed(1)} s`;
+  if (seconds < 60) return `${Math.floor(seconds)} s`;
+  const two = (n: number) => String(Math.floor(n)).padStart(2, "0");
+  const minutes = Math.floor(seconds / 60);
+  if (minutes < 60) return `${minutes} min ${two(seconds % 60)} s`;
+  const hours = Math.floor(minutes / 60);
+  if (hours < 48) return `${hours} h ${two(minutes % 60)} min`;
+  return `${plural(Math.floor(hours / 24), "day")} ${hours % 24} h`;
+}
+
+/** "0 B", "812 B", "1.4 KiB", "64 MiB". */
+export function byteSize(bytes: number): string {
+  let size = bytes;
+  let unit = 0;
+  while (size >= 1023.95 && unit < 4) {
+    size /= 1024;
+    unit += 1;
+  }
+  return `${unit === 0 || size >= 99.95 ? Math.round(size) : Number(size.toFixed(1))} ${["B", "KiB", "MiB", "GiB", "TiB"][unit]!}`;
+}
+
+const DIRECTIONS = "\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069";
+const DIRECTION = new RegExp(`[${DIRECTIONS}]`, "g");
+const UNWANTED = new RegExp(`[\\u0000-\\u001f\\u007f-\\u009f\\u2028\\u2029${DIRECTIONS}]+`, "g");
+
+/**
+ * Text of a program or a stranger on one line: without control characters, and without those that turn the direction of writing, by
+ * which a line can be made to look like another.
+ */
+export function plain(text: string): string {
+  return text.replace(UNWANTED, " ").trim();
+}
+
+/** Puts a visible sign in the place of each character that turns the direction of writing. */
+export function showDirections(text: string): string {
+  return text.replace(DIRECTION, "\ufffd");
+}
+
+export function clipped(text: string, length: number): string {
+  return text.length > length ? `${text.slice(0, length - 1)}…` : text;
+}

@@ -3,13 +3,19 @@
 
 import { createContext, useContext } from "react";
 import { type Backend, BackendError, toBackendError } from "../backend/backend";
-import type { Agent, Change, Detected, Id, Info, Profile, Project, Settings } from "../generated/api";
+import type { Agent, Change, Detected, Id, Info, Profile, Project, Settings, Task } from "../generated/api";
+import { type Announcement, Announcer } from "./announce";
 import { ChangeFeed } from "./feed";
-import { forgetOthers, type Layout, paneOfAgent, showAgent } from "./layout";
+import { forgetOthers, type Layout, paneOfAgent, panesOf, sawTasks, setTasksPanel, showAgent, showTask } from "./layout";
 import { Layouts } from "./layouts";
 import { Query } from "./query";
 import { Store } from "./store";
-import { type DialogState, initialView, type View, without, withToast } from "./view";
+import { type DialogState, initialView, type TaskChoice, type View, without, withToast } from "./view";
+import { commandLine, isOver, taskName } from "./words";
+import { Work } from "./work";
+
+/** What makes the list of agents stale: their runs, and how much waits in their inboxes, stand in it. */
+const AGENT_TAGS = ["agentChanged", "runChanged", "agentInboxChanged", "agentWakeChanged"] as const;
 
 export interface Size { cols: number; rows: number }
 
@@ -21,12 +27,14 @@ export class App {
   readonly settings: Query<Settings>;
   /** Looking for programs starts processes, so this is fetched only when a dialog that shows it opens. */
   readonly detected: Query<Detected[]>;
+  readonly work: Work;
   readonly view = new Store<View>(initialView());
   readonly layouts: Layouts;
   readonly feed: ChangeFeed;
   /** The size of the pane that was laid out last: a start without a pane of its own uses it. */
   lastSize: Size = { cols: 80, rows: 24 };
   #toastId = 0;
+  readonly #announcer: Announcer;
   #settingsWrite: Promise<unknown> = Promise.resolve();
 
   constructor(readonly backend: Backend) {
@@ -37,6 +45,8 @@ export class App {
     this.settings = new Query(() => backend.call("settings_get", {}));
     this.detected = new Query(() => backend.call("profile_detect", {}));
     this.layouts = new Layouts(backend, (error) => this.report(error, "The layout could not be saved or read."));
+    this.work = new Work(backend, (tasks) => this.#tasksEnded(tasks));
+    this.#announcer = new Announcer((project) => this.#projectName(project), (news) => this.#announce(news));
     this.feed = new ChangeFeed(backend, {
       everythingStale: () => void this.#refetchAll(),
       changed: (changes) => this.#refetch(changes),
@@ -49,9 +59,15 @@ export class App {
       // One question at a time: a second request while the first is unanswered changes nothing.
       this.view.update((view) => (view.quit ? view : { ...view, quit: request }));
     });
+    const looks = [this.view, this.layouts.state, this.work.state].map((store) => store.subscribe(() => this.#lookAtTasks()));
+    const shown = () => this.#lookAtTasks();
+    globalThis.document?.addEventListener("visibilitychange", shown);
     this.feed.start();
     return () => {
       offQuit();
+      for (const off of looks) off();
+      globalThis.document?.removeEventListener("visibilitychange", shown);
+      this.#announcer.stop();
       this.feed.stop();
     };
   }
@@ -64,17 +80,26 @@ export class App {
     for (const project of Object.keys(this.layouts.state.get())) void this.layouts.reload(project);
     await this.#settleProject();
     this.#forgetRemoved();
+    await this.#loadWork();
+  }
+
+  /** The tasks of the project on show come first. */
+  #loadWork(): Promise<void> {
+    const shown = this.view.get().project;
+    const projects = (this.projects.data ?? []).map(({ id }) => id);
+    return this.work.loadAll([...projects.filter((id) => id === shown), ...projects.filter((id) => id !== shown)]);
   }
 
   #refetch(changes: Change[]): void {
     const tags = new Set(changes.map((change) => change.tag));
-    if (tags.has("projectChanged")) void this.projects.refresh().then(() => this.#settleProject());
+    if (tags.has("projectChanged")) void this.projects.refresh().then(() => this.#settleProject()).then(() => this.#loadWork());
     if (tags.has("profileChanged")) {
       void this.profiles.refresh();
       if (this.detected.data) void this.detected.refresh();
     }
-    if (tags.has("agentChanged") || tags.has("runChanged")) void this.agents.refresh().then(() => this.#forgetRemoved());
+    if (AGENT_TAGS.some((tag) => tags.has(tag))) void this.agents.refresh().then(() => this.#forgetRemoved());
     if (tags.has("settingsChanged")) void this.settings.refresh();
+    this.work.changed(changes);
     for (const change of changes) {
       if (change.tag === "layoutChanged") void this.layouts.reload(change.project ?? change.id);
     }
@@ -129,6 +154,13 @@ export class App {
     this.view.update((view) => ({ ...view, toasts: view.toasts.filter((toast) => toast.id !== id) }));
   }
 
+  /** Goes where a toast leads. */
+  openToast(id: number): void {
+    const target = this.view.get().toasts.find((toast) => toast.id === id)?.target;
+    this.dismissToast(id);
+    if (target) void this.showTask(target.project, target.task);
+  }
+
   async showProject(project: Id): Promise<void> {
     await this.layouts.load(project);
     this.view.update((view) => ({ ...view, project }));
@@ -156,6 +188,7 @@ export class App {
     await this.projects.refresh();
     this.closeDialog();
     await this.showProject(project.id);
+    void this.#loadWork();
   }
 
   async removeProject(project: Id): Promise<void> {
@@ -163,6 +196,7 @@ export class App {
     this.layouts.forget(project);
     await Promise.all([this.projects.refresh(), this.agents.refresh()]);
     await this.#settleProject();
+    void this.#loadWork();
   }
 
   /** Adds the agent (its profile first, where only the program was found so far); rejects when that fails. Then starts it in a pane. */
@@ -224,6 +258,87 @@ export class App {
     } finally {
       this.#setBusy(agent, null);
     }
+  }
+
+  // --- tasks ---
+
+  chosenTask(project: Id): TaskChoice {
+    return this.view.get().chosenTasks[project] ?? { task: null, detail: false };
+  }
+
+  chooseTask(project: Id, choice: Partial<TaskChoice>): void {
+    const before = this.chosenTask(project);
+    this.view.update((view) => ({ ...view, chosenTasks: { ...view.chosenTasks, [project]: { ...before, ...choice } } }));
+  }
+
+  /** Shows the list of tasks of a project, with this one picked. */
+  async showTask(project: Id, task: Id): Promise<void> {
+    await this.showProject(project);
+    this.change(project, (layout) => setTasksPanel(layout, { open: true }));
+    this.chooseTask(project, { task, detail: true });
+  }
+
+  /** Shows the log of a task in a pane of its project. */
+  async showLog(task: Task): Promise<void> {
+    await this.showProject(task.project);
+    this.change(task.project, (layout) => showTask(layout, task.id));
+  }
+
+  /** Runs a line of shell in the root of a project. Rejects, so that the dialog can show the reason. */
+  async addTask(project: Id, line: string): Promise<void> {
+    const task = await this.work.add(project, ["sh", "-c", line]);
+    this.closeDialog();
+    this.change(project, (layout) => setTasksPanel(layout, { open: true }));
+    this.chooseTask(project, { task: task.id });
+  }
+
+  /** Reports its own failure. */
+  async cancelTask(task: Task): Promise<void> {
+    if (isOver(task)) return;
+    await this.work.cancel(task).catch((reason: unknown) => this.report(reason, `${taskName(task)} could not be cancelled.`));
+  }
+
+  /** Reports its own failure. */
+  async retryTask(task: Task): Promise<void> {
+    if (!isOver(task)) return;
+    await this.work.retry(task).catch((reason: unknown) => this.report(reason, `${taskName(task)} could not be started again.`));
+  }
+
+  /** Reports its own failure. */
+  async copyCommand(task: Task): Promise<void> {
+    try {
+      await this.backend.writeClipboard(commandLine(task));
+      this.tell("The command was copied.");
+    } catch (reason) {
+      this.report(reason);
+    }
+  }
+
+  #projectName(project: Id): string {
+    return this.projects.data?.find(({ id }) => id === project)?.name ?? "a project";
+  }
+
+  #tasksEnded(tasks: Task[]): void {
+    const { project } = this.view.get();
+    const hidden = globalThis.document?.hidden ?? false;
+    this.#announcer.add(tasks.filter((task) => hidden || task.project !== project));
+  }
+
+  #announce({ level, title, hint, task }: Announcement): void {
+    this.view.update((view) => withToast(view, { id: ++this.#toastId, level, title, hint, target: { project: task.project, task: task.id } }));
+    // A desktop that shows no notifications has the toast.
+    void this.backend.call("desktop_notify", { title, body: hint ?? "" }).catch(() => undefined);
+  }
+
+  /** What ended in the pane that the user looks at was seen. */
+  #lookAtTasks(): void {
+    const { project } = this.view.get();
+    const layout = project === null ? undefined : this.layouts.of(project);
+    if (project === null || !layout || globalThis.document?.hidden) return;
+    const agent = panesOf(layout.root).find(({ id }) => id === layout.focused)?.agent;
+    if (!agent) return;
+    const ends = this.work.of(project).tasks.filter((task) => task.owner === agent && isOver(task)).map((task) => task.ended_ms ?? 0);
+    if (ends.length > 0) this.change(project, (old) => sawTasks(old, agent, Math.max(...ends)));
   }
 
   /** Shows the new value at once and takes it back, with a report, when it could not be stored. Writes keep their order. */

@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 import {
   arrange, assign, closePane, emptyLayout, evenOut, focusPane, forgetOthers, type Layout, MAX_PANES, MIN_RATIO, nearestSplit, neighbour, paneOfAgent, panesOf,
-  parseLayout, setRatio, showAgent, splitPane, toggleZoom,
+  parseLayout, paneOfTask, sawTasks, setRatio, setTasksPanel, showAgent, showTask, splitPane, tasksPanel, toggleZoom,
 } from "./layout";
 
 /** p1 | (p2 over p4), the focus on p4. */
@@ -128,3 +128,56 @@ describe("reading a stored layout", () => {
     expect(panesOf(mended.root).map(({ agent }) => agent)).toEqual(["a", null, null]);
   });
 });
+
+describe("logs in panes", () => {
+  it("come into an empty pane, else into a new one beside, and are never shown twice", () => {
+    const full = assign(emptyLayout(), "p1", "a");
+    const shown = showTask(full, "t");
+    expect(panesOf(shown.root)).toEqual([{ kind: "pane", id: "p1", agent: "a" }, { kind: "pane", id: "p2", agent: null, task: "t" }]);
+    expect(shown.focused).toBe("p2");
+    expect(showTask(focusPane(shown, "p1"), "t")).toEqual(shown);
+    expect(paneOfTask(showTask(three(), "t"), "t")?.id).toBe("p4");
+  });
+
+  it("leave a pane that an agent comes into or that is closed, and are not taken for empty", () => {
+    const shown = showTask(emptyLayout(), "t");
+    expect(panesOf(assign(shown, "p1", "a").root)).toEqual([{ kind: "pane", id: "p1", agent: "a" }]);
+    expect(closePane(shown, "p1").root).toEqual({ kind: "pane", id: "p1", agent: null });
+    expect(panesOf(showAgent(shown, "a", true).root).map(({ agent, task }) => agent ?? task)).toEqual(["t", "a"]);
+    expect(forgetOthers(shown, new Set())).toBe(shown);
+  });
+
+  it("take the place of another log, and not of an agent, when no more panes fit", () => {
+    let layout = showTask(emptyLayout(), "old");
+    while (panesOf(layout.root).length < MAX_PANES) layout = showAgent(layout, `a${panesOf(layout.root).length}`, true);
+    const shown = showTask(layout, "new");
+    expect(paneOfTask(shown, "old")).toBeUndefined();
+    expect(paneOfTask(shown, "new")?.id).toBe(shown.focused);
+    expect(panesOf(shown.root).filter(({ agent }) => agent !== null).length).toBe(MAX_PANES - 1);
+  });
+
+  it("are read back, and a layout from before there were any is read as it is", () => {
+    const shown = sawTasks(setTasksPanel(showTask(assign(three(), "p1", "a"), "t"), { open: true, dock: "bottom", share: 0.4 }), "a", 77);
+    expect(parseLayout(JSON.parse(JSON.stringify(shown)))).toEqual(shown);
+    const before = { version: 1, focused: "p1", zoomed: null, seen_ms: 5, root: { kind: "pane", id: "p1", agent: "a" } };
+    expect(parseLayout(before)).toEqual(before);
+    expect(tasksPanel(parseLayout(before)!)).toEqual({ open: false, dock: "right", share: 0.34 });
+  });
+
+  it("are dropped where an agent stands already or the same log stands twice, and a bad panel is the usual one", () => {
+    const broken = JSON.parse(JSON.stringify(assign(three(), "p1", "a")), (_key, value: unknown) => (isPane(value) ? { ...value, task: "t" } : value)) as Layout;
+    const mended = parseLayout({ ...broken, tasks_panel: { open: 1 }, tasks_seen: { a: "x" } })!;
+    expect(panesOf(mended.root).map(({ agent, task }) => [agent, task])).toEqual([["a", undefined], [null, "t"], [null, undefined]]);
+    expect(mended.tasks_panel).toBeUndefined();
+    expect(mended.tasks_seen).toBeUndefined();
+  });
+
+  it("keep the panel within its bounds, and what was seen only forwards", () => {
+    expect(tasksPanel(setTasksPanel(emptyLayout(), { share: 9 })).share).toBe(0.7);
+    const seen = sawTasks(emptyLayout(), "a", 10);
+    expect(sawTasks(seen, "a", 9)).toBe(seen);
+    expect(forgetOthers(seen, new Set(["b"])).tasks_seen).toEqual({});
+  });
+});
+
+const isPane = (value: unknown): value is object => typeof value === "object" && value !== null && (value as { kind?: unknown }).kind === "pane";

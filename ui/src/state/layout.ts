@@ -1,12 +1,17 @@
 // The panes of a project as a binary tree of splits, and everything that can be done to it, as pure functions.
-// Invariants: ids are unique, an agent stands in at most one pane, `focused` names a pane, `zoomed` names a pane or nothing.
+// Invariants: ids are unique, an agent and a task's log stand in at most one pane each and never in the same, `focused` names a pane,
+// `zoomed` names a pane or nothing.
 
 import type { Id } from "../generated/api";
 
 export type Axis = "row" | "column";
 export type Direction = "left" | "right" | "up" | "down";
 
-export interface Pane { kind: "pane"; id: string; agent: Id | null }
+export interface Pane {
+  kind: "pane"; id: string; agent: Id | null;
+  /** The pane shows the log of this task; then it has no agent. */
+  task?: Id;
+}
 export interface Split {
   kind: "split"; id: string; axis: Axis;
   /** The first child's share of the length, between MIN_RATIO and 1 - MIN_RATIO. */
@@ -15,6 +20,10 @@ export interface Split {
 }
 export type Node = Pane | Split;
 
+/** The list of tasks beside the panes: whether it is open, at which side, and its share of the room there. */
+export interface TasksPanel { open: boolean; dock: "right" | "bottom"; share: number }
+
+/** Fields that came later are optional: a layout from before them is read as it is, and an older window ignores them. */
 export interface Layout {
   version: 1;
   root: Node;
@@ -22,6 +31,9 @@ export interface Layout {
   zoomed: string | null;
   /** When the project was last on show (Unix milliseconds): the window opens the latest one again. */
   seen_ms: number;
+  tasks_panel?: TasksPanel;
+  /** For each agent, the end of the latest of its tasks that was seen in its pane (Unix milliseconds). */
+  tasks_seen?: Readonly<Record<Id, number>>;
 }
 
 /** A part of the grid; all four are shares between 0 and 1. */
@@ -30,6 +42,8 @@ export interface Divider { id: string; axis: Axis; ratio: number; area: Rect }
 
 export const MAX_PANES = 24;
 export const MIN_RATIO = 0.08;
+export const PANEL_SHARE = { min: 0.15, max: 0.7 };
+const PANEL_BEFORE: TasksPanel = { open: false, dock: "right", share: 0.34 };
 
 export function emptyLayout(): Layout {
   return { version: 1, root: { kind: "pane", id: "p1", agent: null }, focused: "p1", zoomed: null, seen_ms: 0 };
@@ -42,6 +56,12 @@ export function panesOf(node: Node): Pane[] {
 export function paneOfAgent(layout: Layout, agent: Id): Pane | undefined {
   return panesOf(layout.root).find((pane) => pane.agent === agent);
 }
+
+export function paneOfTask(layout: Layout, task: Id): Pane | undefined {
+  return panesOf(layout.root).find((pane) => pane.task === task);
+}
+
+const isEmpty = (pane: Pane) => pane.agent === null && pane.task === undefined;
 
 function map(node: Node, change: (node: Node) => Node): Node {
   if (node.kind === "pane") return change(node);
@@ -102,10 +122,20 @@ export function closePane(layout: Layout, paneId: string): Layout {
 export function assign(layout: Layout, paneId: string, agent: Id | null): Layout {
   const root = map(layout.root, (node) => {
     if (node.kind !== "pane") return node;
-    const next = node.id === paneId ? agent : agent !== null && node.agent === agent ? null : node.agent;
-    return next === node.agent ? node : { ...node, agent: next };
+    if (node.id === paneId) return node.agent === agent && (agent !== null || isEmpty(node)) ? node : { kind: "pane", id: node.id, agent };
+    return agent !== null && node.agent === agent ? { ...node, agent: null } : node;
   });
   return root === layout.root ? layout : { ...layout, root };
+}
+
+/** Puts the log of a task into a pane. If another pane showed it, that one becomes empty. */
+function assignTask(layout: Layout, paneId: string, task: Id): Layout {
+  const root = map(layout.root, (node) => {
+    if (node.kind !== "pane") return node;
+    if (node.id === paneId) return { kind: "pane", id: node.id, agent: null, task };
+    return node.task === task ? { kind: "pane", id: node.id, agent: null } : node;
+  });
+  return { ...layout, root };
 }
 
 export function focusPane(layout: Layout, paneId: string): Layout {
@@ -148,21 +178,62 @@ export function showAgent(layout: Layout, agent: Id, beside: boolean, shape = { 
   if (shown) return focusPane(layout, shown.id);
   const panes = panesOf(layout.root);
   const focused = panes.find((pane) => pane.id === layout.focused);
-  const target = focused?.agent === null ? focused : panes.find((pane) => pane.agent === null);
+  const target = focused && isEmpty(focused) ? focused : panes.find(isEmpty);
   if (target) return focusPane(assign(layout, target.id, agent), target.id);
-  if (beside && panes.length < MAX_PANES) {
-    const rect = arrange(layout.root).panes.get(layout.focused)!;
-    const wide = rect.width * shape.width >= rect.height * shape.height * 1.3;
-    return splitPane(layout, layout.focused, wide ? "row" : "column", agent);
-  }
+  if (beside && panes.length < MAX_PANES) return splitPane(layout, layout.focused, longerSide(layout, shape), agent);
   return assign(layout, layout.focused, agent);
 }
 
-/** Empties the panes of agents that exist no more. */
+/**
+ * Where a log that is to be seen goes: the pane that shows it already, else an empty one, else a new one beside the focused pane. Only
+ * when no more panes fit does it take the place of something: of another log rather than of an agent.
+ */
+export function showTask(layout: Layout, task: Id, shape = { width: 16, height: 10 }): Layout {
+  const shown = paneOfTask(layout, task);
+  if (shown) return focusPane(layout, shown.id);
+  const panes = panesOf(layout.root);
+  const focused = panes.find((pane) => pane.id === layout.focused);
+  const target = focused && isEmpty(focused) ? focused : panes.find(isEmpty);
+  if (target) return focusPane(assignTask(layout, target.id, task), target.id);
+  if (panes.length < MAX_PANES) {
+    const split = splitPane(layout, layout.focused, longerSide(layout, shape));
+    return assignTask(split, split.focused, task);
+  }
+  const replaced = panes.find((pane) => pane.task !== undefined)?.id ?? layout.focused;
+  return focusPane(assignTask(layout, replaced, task), replaced);
+}
+
+/** The axis along which the focused pane is better halved. */
+function longerSide(layout: Layout, shape: { width: number; height: number }): Axis {
+  const rect = arrange(layout.root).panes.get(layout.focused)!;
+  return rect.width * shape.width >= rect.height * shape.height * 1.3 ? "row" : "column";
+}
+
+export function tasksPanel(layout: Layout): TasksPanel {
+  return layout.tasks_panel ?? PANEL_BEFORE;
+}
+
+export function setTasksPanel(layout: Layout, part: Partial<TasksPanel>): Layout {
+  const before = tasksPanel(layout);
+  const share = Math.min(PANEL_SHARE.max, Math.max(PANEL_SHARE.min, part.share ?? before.share));
+  const after = { ...before, ...part, share };
+  return after.open === before.open && after.dock === before.dock && share === before.share ? layout : { ...layout, tasks_panel: after };
+}
+
+/** Remembers that the ends of an agent's tasks up to this moment were seen. */
+export function sawTasks(layout: Layout, agent: Id, ended_ms: number): Layout {
+  if ((layout.tasks_seen?.[agent] ?? 0) >= ended_ms) return layout;
+  return { ...layout, tasks_seen: { ...layout.tasks_seen, [agent]: ended_ms } };
+}
+
+/** Empties the panes of agents that exist no more, and forgets what was seen of them. */
 export function forgetOthers(layout: Layout, known: ReadonlySet<Id>): Layout {
   const root = map(layout.root, (node) =>
     node.kind === "pane" && node.agent !== null && !known.has(node.agent) ? { ...node, agent: null } : node,
   );
+  const seen = layout.tasks_seen && Object.entries(layout.tasks_seen);
+  const kept = seen?.filter(([agent]) => known.has(agent));
+  if (seen && kept && kept.length < seen.length) return { ...layout, root, tasks_seen: Object.fromEntries(kept) };
   return root === layout.root ? layout : { ...layout, root };
 }
 
@@ -228,7 +299,7 @@ export function nearestSplit(root: Node, paneId: string, axis: Axis): Split | nu
 /** Reads a stored layout. Anything that breaks an invariant gives null, and the caller begins afresh. */
 export function parseLayout(stored: unknown): Layout | null {
   if (!isRecord(stored) || stored["version"] !== 1) return null;
-  const seen = { ids: new Set<string>(), agents: new Set<string>(), panes: 0 };
+  const seen: Seen = { ids: new Set(), agents: new Set(), tasks: new Set(), panes: 0 };
   const root = parseNode(stored["root"], seen, 0);
   if (!root) return null;
   const panes = panesOf(root);
@@ -240,10 +311,25 @@ export function parseLayout(stored: unknown): Layout | null {
     focused: named(stored["focused"]) ?? panes[0]!.id,
     zoomed: panes.length > 1 ? named(stored["zoomed"]) : null,
     seen_ms: typeof seenMs === "number" && Number.isFinite(seenMs) ? seenMs : 0,
+    ...parsePanel(stored["tasks_panel"]),
+    ...parseSeen(stored["tasks_seen"]),
   };
 }
 
-type Seen = { ids: Set<string>; agents: Set<string>; panes: number };
+function parsePanel(stored: unknown): Pick<Layout, "tasks_panel"> {
+  if (!isRecord(stored)) return {};
+  const { open, dock, share } = stored;
+  if (typeof open !== "boolean" || (dock !== "right" && dock !== "bottom") || typeof share !== "number" || !Number.isFinite(share)) return {};
+  return { tasks_panel: { open, dock, share: Math.min(PANEL_SHARE.max, Math.max(PANEL_SHARE.min, share)) } };
+}
+
+function parseSeen(stored: unknown): Pick<Layout, "tasks_seen"> {
+  if (!isRecord(stored)) return {};
+  const good = Object.entries(stored).filter((entry): entry is [string, number] => Number.isFinite(entry[1]));
+  return good.length > 0 ? { tasks_seen: Object.fromEntries(good) } : {};
+}
+
+type Seen = { ids: Set<string>; agents: Set<string>; tasks: Set<string>; panes: number };
 
 function parseNode(stored: unknown, seen: Seen, depth: number): Node | null {
   if (!isRecord(stored) || depth > MAX_PANES) return null;
@@ -255,7 +341,10 @@ function parseNode(stored: unknown, seen: Seen, depth: number): Node | null {
     if (seen.panes > MAX_PANES) return null;
     const agent = typeof stored["agent"] === "string" && !seen.agents.has(stored["agent"]) ? stored["agent"] : null;
     if (agent !== null) seen.agents.add(agent);
-    return { kind, id, agent };
+    const task = agent === null && typeof stored["task"] === "string" && !seen.tasks.has(stored["task"]) ? stored["task"] : null;
+    if (task === null) return { kind, id, agent };
+    seen.tasks.add(task);
+    return { kind, id, agent, task };
   }
   const { axis, ratio } = stored;
   if (kind !== "split" || (axis !== "row" && axis !== "column") || typeof ratio !== "number" || !(ratio > 0 && ratio < 1)) return null;

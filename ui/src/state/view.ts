@@ -6,6 +6,7 @@ import type { Id } from "../generated/api";
 export type DialogState =
   | { kind: "open_project" }
   | { kind: "add_agent"; project: Id; beside: boolean }
+  | { kind: "new_task"; project: Id }
   | { kind: "remove_agent"; agent: Id }
   | { kind: "remove_project"; project: Id }
   | { kind: "settings"; page: "general" | "profiles" | "doctor" }
@@ -17,7 +18,12 @@ export interface Toast {
   level: "error" | "info";
   title: string;
   hint: string | null;
+  /** The task that a click on the toast leads to. */
+  target?: { project: Id; task: Id };
 }
+
+/** Which task of a project is picked in the list, and whether its log is open below. */
+export interface TaskChoice { task: Id | null; detail: boolean }
 
 export interface View {
   project: Id | null;
@@ -33,13 +39,15 @@ export interface View {
   busy: Readonly<Record<Id, "starting" | "stopping" | "removing">>;
   /** Why the last start of an agent failed. */
   failures: Readonly<Record<Id, BackendError>>;
+  /** By project. */
+  chosenTasks: Readonly<Record<Id, TaskChoice>>;
 }
 
 export const TOASTS_MAX = 4;
 
 export function initialView(): View {
   return {
-    project: null, ready: false, sidebar: true, dialog: null, quit: null, toasts: [], dismissed: new Set(), busy: {}, failures: {},
+    project: null, ready: false, sidebar: true, dialog: null, quit: null, toasts: [], dismissed: new Set(), busy: {}, failures: {}, chosenTasks: {},
   };
 }
 

@@ -9,6 +9,7 @@ import { OpenProjectDialog } from "../features/projects/OpenProjectDialog";
 import { RemoveAgentDialog, RemoveProjectDialog } from "../features/projects/RemoveDialogs";
 import { Sidebar } from "../features/projects/Sidebar";
 import { QuitDialog } from "../features/quit/QuitDialog";
+import { NewTaskDialog } from "../features/tasks/NewTaskDialog";
 import { SettingsDialog } from "../features/settings/SettingsDialog";
 import { type App, AppContext, useApp } from "../state/app";
 import { useQuery } from "../state/query";
@@ -61,7 +62,7 @@ function Whole() {
       </div>
       <OpenDialog />
       {view.quit && <QuitDialog request={view.quit} />}
-      <Toasts toasts={view.toasts} onDismiss={(id) => app.dismissToast(id)} />
+      <Toasts toasts={view.toasts} onDismiss={(id) => app.dismissToast(id)} onOpen={(id) => app.openToast(id)} />
     </div>
   );
 }
@@ -75,6 +76,10 @@ function OpenDialog() {
   switch (dialog.kind) {
     case "open_project": return <OpenProjectDialog />;
     case "add_agent": return <AddAgentDialog project={dialog.project} beside={dialog.beside} />;
+    case "new_task": {
+      const project = projects?.find(({ id }) => id === dialog.project);
+      return project ? <NewTaskDialog project={project} /> : <Gone />;
+    }
     case "remove_agent": {
       const agent = agents?.find(({ id }) => id === dialog.agent);
       return agent ? <RemoveAgentDialog agent={agent} /> : <Gone />;
@@ -115,7 +120,7 @@ function listenToKeys(app: App): () => void {
 /** A web view is a browser at heart: a dropped file would replace the window, and a menu would offer to go back. */
 function leaveOutTheBrowser(): () => void {
   const menu = (event: MouseEvent) => {
-    const useful = event.target instanceof Element && event.target.closest("input, textarea, p, pre, code, .terminal-host") !== null;
+    const useful = event.target instanceof Element && event.target.closest("input, textarea, p, pre, code, .log-scroll, .terminal-host") !== null;
     if (!useful) event.preventDefault();
   };
   const drop = (event: DragEvent) => event.preventDefault();

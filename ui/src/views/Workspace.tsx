@@ -1,20 +1,28 @@
 // The panes of the project on show. This is where the layout, the agents and the terminals meet.
 
-import { lazy, Suspense, useEffect, useRef } from "react";
+import { type ComponentProps, lazy, Suspense, useEffect, useRef } from "react";
 import type { Agent, Id } from "../generated/api";
-import { assign, closePane, focusPane, type Pane, paneOfAgent, setRatio, splitPane, toggleZoom } from "../state/layout";
+import { assign, closePane, focusPane, type Pane, paneOfAgent, setRatio, setTasksPanel, splitPane, tasksPanel, toggleZoom } from "../state/layout";
 import { useApp } from "../state/app";
 import { useQuery } from "../state/query";
 import { useStore } from "../state/store";
-import { agentState, isLive } from "../state/words";
+import { agentState, isLive, taskName } from "../state/words";
+import { type AgentWork, NO_WORK, useProjectWorkState } from "../state/work-state";
 import { Grid } from "../features/layout/Grid";
 import { type PaneActions, PaneFrame } from "../features/layout/PaneFrame";
+import { LogView } from "../features/tasks/LogView";
+import { TaskActions } from "../features/tasks/TaskActions";
+import { TaskTitle, useTask } from "../features/tasks/TaskPane";
+import { TasksPanel } from "../features/tasks/TasksPanel";
+import { TasksStrip } from "../features/tasks/TasksStrip";
+import { Badge } from "../shared/Badge";
 import { Button, IconButton } from "../shared/Button";
 import { Dot } from "../shared/Dot";
 import { ErrorText } from "../shared/ErrorText";
 import { withKeys } from "../shared/keys";
 import { ids } from "../shared/testids";
-import { shortPath } from "../shared/text";
+import { plural, shortPath } from "../shared/text";
+import { focusPanes } from "./focus";
 
 /** xterm.js is more than half of the window's code, and the first picture does not need it. */
 const TerminalView = lazy(async () => ({ default: (await import("../features/terminal/TerminalView")).TerminalView }));
@@ -23,9 +31,18 @@ export function Workspace({ project }: { project: Id }) {
   const app = useApp();
   const layout = useStore(app.layouts.state)[project];
   if (!layout) return <p className="muted centred" role="status">Loading…</p>;
+  const panel = tasksPanel(layout);
   return (
-    <Grid layout={layout} onRatio={(split, ratio) => app.change(project, (old) => setRatio(old, split, ratio))}
-      renderPane={(pane, at) => <PaneView project={project} pane={pane} {...at} />} />
+    <div className="workspace">
+      <div className={`workspace-main ${panel.dock}`}>
+        <div className="workspace-panes">
+          <Grid layout={layout} onRatio={(split, ratio) => app.change(project, (old) => setRatio(old, split, ratio))}
+            renderPane={(pane, at) => <PaneView project={project} pane={pane} {...at} />} />
+        </div>
+        {panel.open && <TasksPanel project={project} onLeave={focusPanes} />}
+      </div>
+      <TasksStrip project={project} onPress={() => app.change(project, (old) => setTasksPanel(old, { open: !panel.open }))} />
+    </div>
   );
 }
 
@@ -42,7 +59,9 @@ function PaneView({ project, pane, focused, visible, zoomed, alone }: PaneProps)
     zoom: () => app.change(project, (layout) => toggleZoom(layout, pane.id)),
     close: () => app.change(project, (layout) => closePane(layout, pane.id)),
   };
-  const frame = { focused, zoomed, alone, actions, agent: agent?.name ?? null };
+  const work = useProjectWorkState(project);
+  const frame = { focused, zoomed, alone, actions, agent: agent?.name ?? null, task: pane.task ?? null };
+  if (pane.task !== undefined) return <TaskPane project={project} id={pane.task} frame={frame} focused={focused} visible={visible} />;
   if (!agent) {
     return (
       <PaneFrame {...frame} name="empty" filled={false} title={<span className="muted">Empty</span>}>
@@ -51,7 +70,7 @@ function PaneView({ project, pane, focused, visible, zoomed, alone }: PaneProps)
     );
   }
   return (
-    <PaneFrame {...frame} name={agent.name} filled title={<AgentTitle agent={agent} />} buttons={<AgentButtons agent={agent} />}>
+    <PaneFrame {...frame} name={agent.name} filled title={<AgentTitle agent={agent} work={work.agents.get(agent.id) ?? NO_WORK} />} buttons={<AgentButtons agent={agent} />}>
       {agent.run
         ? <Suspense><TerminalView key={agent.run.id} agent={agent} run={agent.run} focused={focused} visible={visible} /></Suspense>
         : <NoRun agent={agent} focused={focused} />}
@@ -59,7 +78,25 @@ function PaneView({ project, pane, focused, visible, zoomed, alone }: PaneProps)
   );
 }
 
-function AgentTitle({ agent }: { agent: Agent }) {
+type Frame = Pick<ComponentProps<typeof PaneFrame>, "focused" | "zoomed" | "alone" | "actions" | "agent" | "task">;
+
+function TaskPane({ project, id, frame, focused, visible }: { project: Id; id: Id; frame: Frame; focused: boolean; visible: boolean }) {
+  const { task, error } = useTask(project, id);
+  if (!task) {
+    return (
+      <PaneFrame {...frame} name="a task" filled title={<span className="muted">Task</span>}>
+        <div className="pane-message">{error ? <ErrorText error={error} /> : <p className="muted" role="status">Loading…</p>}</div>
+      </PaneFrame>
+    );
+  }
+  return (
+    <PaneFrame {...frame} name={taskName(task)} filled title={<TaskTitle task={task} />} buttons={<TaskActions task={task} openPane={false} />}>
+      <LogView task={task} focused={focused} visible={visible} />
+    </PaneFrame>
+  );
+}
+
+function AgentTitle({ agent, work }: { agent: Agent; work: AgentWork }) {
   const busy = useStore(useApp().view).busy[agent.id];
   const { word, tone } = agentState(agent, busy);
   return (
@@ -67,6 +104,8 @@ function AgentTitle({ agent }: { agent: Agent }) {
       <Dot tone={tone} word={word} />
       <span className="pane-name">{agent.name}</span>
       <span className="pane-state muted" data-testid={ids.paneState}>{word}</span>
+      {work.queued > 0 && <Badge icon="clock" word="Queued" count={work.queued} title={`${plural(work.queued, "task")} of ${agent.name} waiting for a turn`} testid={ids.paneQueued} />}
+      {work.ended > 0 && <Badge icon="check" word="Task done" count={work.ended} title={`${plural(work.ended, "task")} of ${agent.name} ended since you looked`} testid={ids.paneDone} tone="news" />}
       <span className="pane-path muted" title={agent.workdir}>{shortPath(agent.workdir)}</span>
     </>
   );

@@ -1,13 +1,17 @@
 // Everything the window can do, once: the palette lists it, and the shortcuts run it.
 
 import type { Command } from "../features/commands/Palette";
-import { closePane, type Direction, evenOut, focusPane, type Layout, nearestSplit, neighbour, setRatio, splitPane, toggleZoom } from "../state/layout";
+import { closePane, type Direction, evenOut, focusPane, type Layout, nearestSplit, neighbour, setRatio, setTasksPanel, splitPane, tasksPanel, toggleZoom } from "../state/layout";
 import type { App } from "../state/app";
-import { isLive } from "../state/words";
+import { isLive, isOver, taskName } from "../state/words";
 import { SHORTCUTS, type ShortcutName } from "../shared/keys";
+import { clipped } from "../shared/text";
+import { focusPanes, isInside } from "./focus";
 
 const FONT = { min: 8, max: 32, usual: 13 };
 const STEP = 0.04;
+/** Of a long list of tasks only the latest are worth a line each. */
+const TASKS_NAMED = 20;
 
 export function commandsOf(app: App): Command[] {
   const { project } = app.view.get();
@@ -38,6 +42,8 @@ export function commandsOf(app: App): Command[] {
     });
     commands.unshift(
       named("addAgent", () => app.open({ kind: "add_agent", project, beside: true })),
+      named("tasks", () => toggleTasks(app, project)),
+      { id: "new-task", label: "New task…", run: () => app.open({ kind: "new_task", project }) },
       named("splitRight", () => change((layout) => splitPane(layout, layout.focused, "row"))),
       named("splitDown", () => change((layout) => splitPane(layout, layout.focused, "column"))),
       named("closePane", () => change((layout) => closePane(layout, layout.focused))),
@@ -52,6 +58,14 @@ export function commandsOf(app: App): Command[] {
       named("growUp", () => change((layout) => moveDivider(layout, "column", -STEP))),
       named("growDown", () => change((layout) => moveDivider(layout, "column", STEP))),
     );
+    const tasks = app.work.of(project).tasks;
+    for (const task of tasks.filter((each, index) => index < TASKS_NAMED || !isOver(each)).slice(0, 3 * TASKS_NAMED)) {
+      const note = clipped(taskName(task), 80);
+      commands.push({ id: `log-${task.id}`, label: "Open the log of", note, run: () => void app.showLog(task) });
+      commands.push(isOver(task)
+        ? { id: `retry-${task.id}`, label: "Retry task", note, run: () => void app.retryTask(task) }
+        : { id: `cancel-${task.id}`, label: "Cancel task", note, run: () => void app.cancelTask(task) });
+    }
   }
   for (const each of projects) commands.push({ id: `project-${each.id}`, label: "Show project", note: each.name, run: () => void app.showProject(each.id) });
   for (const agent of agents) {
@@ -94,13 +108,21 @@ function resizeFont(app: App, by: number | null): void {
 
 /** Shows the sidebar and goes into it; from within it, hides it and goes back to the pane. */
 function toggleSidebar(app: App): void {
-  const inside = document.activeElement?.closest(".sidebar") !== null && document.activeElement !== null;
-  const { sidebar } = app.view.get();
-  app.view.update((view) => ({ ...view, sidebar: !(sidebar && inside) }));
+  const leave = app.view.get().sidebar && isInside(".sidebar");
+  app.view.update((view) => ({ ...view, sidebar: !leave }));
   setTimeout(() => {
-    const target = sidebar && inside
-      ? document.querySelector<HTMLElement>(".pane.focused textarea, .pane.focused .pane-body button")
-      : document.querySelector<HTMLElement>(".sidebar [aria-current] , .sidebar [data-row], .sidebar button");
-    target?.focus();
+    if (leave) focusPanes();
+    else document.querySelector<HTMLElement>(".sidebar [aria-current] , .sidebar [data-row], .sidebar button")?.focus();
+  }, 0);
+}
+
+/** Shows the tasks and goes to them; from within them, hides them and goes back to the pane. */
+function toggleTasks(app: App, project: string): void {
+  const layout = app.layouts.of(project);
+  const leave = layout !== undefined && tasksPanel(layout).open && isInside(".tasks-panel");
+  app.change(project, (old) => setTasksPanel(old, { open: !leave }));
+  setTimeout(() => {
+    if (leave) focusPanes();
+    else document.querySelector<HTMLElement>(".task-list")?.focus();
   }, 0);
 }

@@ -249,7 +249,8 @@ describe("the clipboard", () => {
 });
 
 describe("quitting", () => {
-  const request = { running: [{ agent: "planner", project: "atlas" }, { agent: "docs", project: "atlas" }] };
+  const running = (agent: string, kind: "agent" | "task") => ({ agent, project: "atlas", kind });
+  const request = { running: [running("planner", "agent"), running("docs", "agent")] };
 
   it("asks once, with the names, however often the window is closed", async () => {
     await open(oneProject());

@@ -2,7 +2,7 @@ import "./commands.css";
 import { useApp } from "../../state/app";
 import { Dialog } from "../../shared/Dialog";
 import { Keys } from "../../shared/Keys";
-import { SHORTCUTS } from "../../shared/keys";
+import { SHORTCUTS, TASK_KEYS } from "../../shared/keys";
 import { ids } from "../../shared/testids";
 
 export function ShortcutsDialog() {
@@ -24,6 +24,17 @@ export function ShortcutsDialog() {
             </dl>
           </section>
         ))}
+        <section aria-label="List of tasks">
+          <h3>List of tasks</h3>
+          <dl>
+            {TASK_KEYS.map(({ label, keys }) => (
+              <div key={label}>
+                <dt>{label}</dt>
+                <dd className="keys">{keys.map((chord) => <Keys key={chord.key} chord={chord} />)}</dd>
+              </div>
+            ))}
+          </dl>
+        </section>
       </div>
       <p className="muted">All other keys go to the program in the pane.</p>
     </Dialog>

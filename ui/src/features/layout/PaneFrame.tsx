@@ -25,12 +25,14 @@ interface Props {
   filled: boolean;
   actions: PaneActions;
   agent: string | null;
+  /** The task whose log the pane shows. */
+  task: string | null;
   children: ReactNode;
 }
 
-export function PaneFrame({ name, title, buttons, focused, zoomed, alone, filled, actions, agent, children }: Props) {
+export function PaneFrame({ name, title, buttons, focused, zoomed, alone, filled, actions, agent, task, children }: Props) {
   return (
-    <section className={`pane ${focused ? "focused" : ""}`} aria-label={`Pane: ${name}`} data-testid={ids.pane} data-focused={focused} data-agent={agent ?? ""}
+    <section className={`pane ${focused ? "focused" : ""}`} aria-label={`Pane: ${name}`} data-testid={ids.pane} data-focused={focused} data-agent={agent ?? ""} data-task={task ?? ""}
       onFocusCapture={actions.focus} onMouseDownCapture={actions.focus}>
       <header className="pane-header" data-testid={ids.paneHeader} onDoubleClick={(event) => event.target === event.currentTarget && actions.zoom()}>
         <div className="pane-title" data-testid={ids.paneTitle}>{title}</div>
@@ -42,7 +44,7 @@ export function PaneFrame({ name, title, buttons, focused, zoomed, alone, filled
             <IconButton icon={zoomed ? "unzoom" : "zoom"} label={withKeys(zoomed ? "Show all panes" : "Zoom this pane", "zoom")} onClick={actions.zoom} testid={ids.paneZoom} />
           )}
           {(!alone || filled) && (
-            <IconButton icon="close" label={withKeys(filled ? "Close the pane; its agent goes on" : "Close the pane", "closePane")} onClick={actions.close} testid={ids.paneClose} />
+            <IconButton icon="close" label={withKeys(!filled ? "Close the pane" : task === null ? "Close the pane; its agent goes on" : "Close the pane; its task goes on", "closePane")} onClick={actions.close} testid={ids.paneClose} />
           )}
         </div>
       </header>

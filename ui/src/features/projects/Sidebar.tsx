@@ -4,10 +4,13 @@ import type { Agent, Project } from "../../generated/api";
 import { useApp } from "../../state/app";
 import { useQuery } from "../../state/query";
 import { useStore } from "../../state/store";
+import { NO_WORK, useProjectWorkState } from "../../state/work-state";
+import { Badge } from "../../shared/Badge";
 import { Button, IconButton } from "../../shared/Button";
 import { ErrorText } from "../../shared/ErrorText";
 import { withKeys } from "../../shared/keys";
 import { ids } from "../../shared/testids";
+import { plural } from "../../shared/text";
 import { AgentRow } from "./AgentRow";
 
 /** The projects, each with its agents. */
@@ -38,6 +41,7 @@ export function Sidebar() {
 
 function ProjectItem({ project, shown, agents }: { project: Project; shown: boolean; agents: Agent[] }) {
   const app = useApp();
+  const work = useProjectWorkState(project.id);
   const add = () => {
     void app.showProject(project.id);
     app.open({ kind: "add_agent", project: project.id, beside: true });
@@ -48,6 +52,9 @@ function ProjectItem({ project, shown, agents }: { project: Project; shown: bool
       <div className="row project-row">
         <button type="button" className="row-main" data-row aria-current={shown || undefined} title={project.root} onClick={() => void app.showProject(project.id)}>
           <span className="row-name">{project.name}</span>
+          {work.running > 0 && (
+            <Badge icon="running" word="running" count={work.running} small title={`${plural(work.running, "task")} running`} testid={ids.projectRunning} />
+          )}
         </button>
         <div className="row-buttons">
           <IconButton icon="trash" label={`Remove ${project.name} from the list`} onClick={() => app.open({ kind: "remove_project", project: project.id })} testid={ids.projectMenu} />
@@ -55,7 +62,7 @@ function ProjectItem({ project, shown, agents }: { project: Project; shown: bool
         </div>
       </div>
       <ul className="agents" data-testid={ids.projectAgents}>
-        {agents.map((agent) => <AgentRow key={agent.id} agent={agent} />)}
+        {agents.map((agent) => <AgentRow key={agent.id} agent={agent} work={work.agents.get(agent.id) ?? NO_WORK} />)}
         {agents.length === 0 && (
           <li><Button look="quiet" icon="plus" className="add-first" onClick={add}>Add agent</Button></li>
         )}

@@ -59,7 +59,7 @@ function GeneralPage() {
       <Row title="Scrollback" note="Lines that a terminal keeps above its screen.">
         <NumberField value={settings.scrollback} {...SCROLLBACK} step={500} label="Scrollback" testid={ids.settingsScrollback} onChange={(scrollback) => save({ scrollback })} />
       </Row>
-      <Row title="When the window closes" note="What happens to agents that are still running.">
+      <Row title="When the window closes" note="What happens to agents and tasks that are still running.">
         <Select value={settings.at_exit} testid={ids.settingsAtExit} label="When the window closes" onChange={(at_exit) => save({ at_exit })}
           options={[["ask", "Ask"], ["stop", "Stop them"], ["keep", "Keep them running"]]} />
       </Row>

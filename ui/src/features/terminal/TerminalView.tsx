@@ -9,12 +9,12 @@ import { useApp } from "../../state/app";
 import { useQuery } from "../../state/query";
 import { isLive } from "../../state/words";
 import { useScheme } from "../../shared/hooks";
+import { SearchBar } from "../../shared/SearchBar";
 import { ids } from "../../shared/testids";
 import { ClipboardConsent } from "./ClipboardConsent";
 import { EndedBar } from "./EndedBar";
 import { PasteQuestion } from "./PasteQuestion";
 import type { PullState } from "./pull";
-import { SearchBar } from "./SearchBar";
 import { TerminalSession } from "./session";
 
 /** An Enter that was meant for the program must not start it again at once. */
@@ -104,7 +104,7 @@ export function TerminalView({ agent, run, focused, visible }: Props) {
 
   return (
     <div className="terminal-view">
-      {search && <SearchBar found={search} onFind={(text, back, typing) => session.current?.find(text, back, typing)} onClose={closeSearch} />}
+      {search && <SearchBar place="the terminal" found={search} onFind={(text, back, typing) => session.current?.find(text, back, typing)} onClose={closeSearch} />}
       <div className="terminal-box">
         <div className="terminal-host" ref={element} data-testid={ids.terminal} data-pull={pull.kind} role="group" aria-label={`Terminal of ${agent.name}`} />
         {pull.kind === "attaching" && <p className="terminal-status" data-testid={ids.terminalStatus}>Attaching…</p>}

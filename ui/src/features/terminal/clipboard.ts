@@ -1,5 +1,7 @@
 // Text on its way between a terminal and the clipboard.
 
+import { plain } from "../../shared/text";
+
 /** The most text that a program may put on the clipboard by itself. */
 export const PROGRAM_TEXT_BYTES_MAX = 1024 * 1024;
 
@@ -40,6 +42,6 @@ export function needsWarning(text: string, bracketed: boolean): boolean {
 
 /** A short, single-line sample of text for a question, free of control and direction characters. */
 export function preview(text: string, length = 80): string {
-  const plain = text.replace(/[\u0000-\u001f\u007f-\u009f\u200e\u200f\u202a-\u202e\u2066-\u2069]+/g, " ").trim();
-  return plain.length > length ? `${plain.slice(0, length)}…` : plain;
+  const sample = plain(text);
+  return sample.length > length ? `${sample.slice(0, length)}…` : sample;
 }

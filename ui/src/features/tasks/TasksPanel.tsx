@@ -1,0 +1,177 @@
+// The tasks of a project, beside its panes or below them: what runs, what waits, what ended, and what can be done about it.
+
+import { type KeyboardEvent, type PointerEvent, useCallback, useEffect, useMemo, useRef, useState } from "react";
+import "./tasks.css";
+import type { Id } from "../../generated/api";
+import { PANEL_SHARE, setTasksPanel, tasksPanel, type TasksPanel as Panel } from "../../state/layout";
+import { useApp } from "../../state/app";
+import { useQuery } from "../../state/query";
+import { useStore } from "../../state/store";
+import { useProjectWorkState } from "../../state/work-state";
+import { Button, IconButton } from "../../shared/Button";
+import { ErrorText } from "../../shared/ErrorText";
+import { withKeys } from "../../shared/keys";
+import { ids } from "../../shared/testids";
+import { plain } from "../../shared/text";
+import { type Chip, CHIPS, filtered, type Filter, NO_FILTER } from "./filter";
+import { TaskDetail } from "./TaskDetail";
+import { TaskList } from "./TaskList";
+
+interface Props {
+  project: Id;
+  /** Gives the keyboard back to the panes. */
+  onLeave: () => void;
+}
+
+export function TasksPanel({ project, onLeave }: Props) {
+  const app = useApp();
+  const layout = useStore(app.layouts.state)[project];
+  const choice = useStore(app.view).chosenTasks[project];
+  const work = useProjectWorkState(project);
+  const agents = useQuery(app.agents).data;
+  const root = useQuery(app.projects).data?.find(({ id }) => id === project)?.root ?? "";
+  const [filter, setFilter] = useState<Filter>(NO_FILTER);
+  const box = useRef<HTMLElement>(null);
+  const list = useRef<HTMLDivElement>(null);
+  const search = useRef<HTMLInputElement>(null);
+
+  const ownerOf = useCallback((owner: Id | null) => {
+    return owner === null ? "you" : plain(agents?.find(({ id }) => id === owner)?.name ?? "an agent that is gone");
+  }, [agents]);
+  const tasks = useMemo(() => filtered(work, filter, ownerOf), [work, filter, ownerOf]);
+  const chosen = tasks.find(({ id }) => id === choice?.task);
+  const detail = choice?.detail ? chosen : undefined;
+  const panel = layout && tasksPanel(layout);
+  if (!panel) return null;
+
+  const closeDetail = () => {
+    app.chooseTask(project, { detail: false });
+    list.current?.focus();
+  };
+  const newTask = () => app.open({ kind: "new_task", project });
+  const close = () => {
+    app.change(project, (old) => setTasksPanel(old, { open: false }));
+    onLeave();
+  };
+
+  const escape = (target: Element) => {
+    if (target === search.current && filter.text !== "") setFilter({ ...filter, text: "" });
+    else if (target.closest(".task-detail")) closeDetail();
+    else if (target !== list.current && !target.closest(".task-list")) list.current?.focus();
+    else onLeave();
+  };
+  const keyDown = (event: KeyboardEvent) => {
+    if (event.ctrlKey || event.altKey || event.metaKey) return;
+    const target = event.target as Element;
+    const typing = target.tagName === "INPUT";
+    const key = event.key.toLowerCase();
+    if (event.key === "Escape") escape(target);
+    else if (typing && event.key === "ArrowDown") list.current?.focus();
+    else if (typing) return;
+    else if (key === "/") search.current?.focus();
+    else if (key === "n") newTask();
+    else if (key === "c" && chosen) void app.cancelTask(chosen);
+    else if (key === "r" && chosen) void app.retryTask(chosen);
+    else if (key === "y" && chosen) void app.copyCommand(chosen);
+    else if (key === "o" && chosen) void app.showLog(chosen);
+    else return;
+    event.preventDefault();
+  };
+  const flip = (chip: Chip) => {
+    const chips = new Set(filter.chips);
+    if (!chips.delete(chip)) chips.add(chip);
+    setFilter({ ...filter, chips });
+  };
+
+  const size = `${panel.share * 100}%`;
+  return (
+    <>
+      <PanelEdge panel={panel} box={() => box.current!.parentElement!.getBoundingClientRect()} onShare={(share) => app.change(project, (old) => setTasksPanel(old, { share }))} />
+      <aside ref={box} className={`tasks-panel ${panel.dock}`} style={panel.dock === "right" ? { width: size } : { height: size }} aria-label="Tasks"
+        data-testid={ids.tasksPanel} data-dock={panel.dock} onKeyDown={keyDown}>
+        <header className="tasks-head">
+          <h2>Tasks</h2>
+          <span className="grow" />
+          <Button look="quiet" icon="plus" onClick={newTask} title="New task (N)" testid={ids.taskNew}>New task…</Button>
+          <DockButton panel={panel} onDock={(dock) => app.change(project, (old) => setTasksPanel(old, { dock }))} />
+          <IconButton icon="close" label={withKeys("Hide the tasks", "tasks")} onClick={close} testid={ids.tasksClose} />
+        </header>
+        <div className="tasks-body">
+          <div className="tasks-left">
+            <div className="tasks-filter">
+              <input ref={search} className="input" type="text" placeholder="Filter ( / )" aria-label="Filter the tasks" value={filter.text} spellCheck={false} autoComplete="off"
+                data-testid={ids.tasksFilter} onChange={(event) => setFilter({ ...filter, text: event.target.value })} />
+              <div className="chips" role="group" aria-label="States">
+                {CHIPS.map(({ chip, label, states }) => {
+                  const count = states.reduce((sum, state) => sum + work.byState[state].length, 0);
+                  return (
+                    <button key={chip} type="button" className="chip" aria-pressed={filter.chips.has(chip)} onClick={() => flip(chip)} data-testid={ids.tasksChip} data-chip={chip}>
+                      {label}{count > 0 && <span className="chip-count">{count}</span>}
+                    </button>
+                  );
+                })}
+              </div>
+            </div>
+            {work.error && <ErrorText error={work.error} />}
+            <TaskList ref={list} project={project} tasks={tasks} places={work.places} ownerOf={ownerOf} />
+            {tasks.length === 0 && !work.error && (
+              <div className="tasks-empty muted" data-testid={ids.tasksEmpty}>
+                {!work.loaded ? <p role="status">Loading…</p> : work.tasks.length > 0 ? (
+                  <>
+                    <p>No task fits the filter.</p>
+                    <Button look="quiet" onClick={() => setFilter(NO_FILTER)}>Show all</Button>
+                  </>
+                ) : (
+                  <>
+                    <p>A command that runs in the background is shown here: yours, and those that agents start.</p>
+                    <Button icon="plus" onClick={newTask}>New task…</Button>
+                  </>
+                )}
+              </div>
+            )}
+          </div>
+          {detail && <TaskDetail key={detail.id} project={project} task={detail} owner={ownerOf(detail.owner)} root={root} onClose={closeDetail} />}
+        </div>
+      </aside>
+    </>
+  );
+}
+
+function DockButton({ panel, onDock }: { panel: Panel; onDock: (dock: Panel["dock"]) => void }) {
+  const right = panel.dock === "right";
+  return (
+    <IconButton icon={right ? "dockBottom" : "dockRight"} label={right ? "Move to the bottom" : "Move to the right"} onClick={() => onDock(right ? "bottom" : "right")} testid={ids.tasksDock} />
+  );
+}
+
+const STEP = 0.02;
+
+/** The edge by which the panel is made larger or smaller. */
+function PanelEdge({ panel, box, onShare }: { panel: Panel; box: () => DOMRect; onShare: (share: number) => void }) {
+  const [dragging, setDragging] = useState(false);
+  const right = panel.dock === "right";
+  const drag = (event: PointerEvent) => {
+    if (!dragging) return;
+    const outer = box();
+    onShare(right ? (outer.right - event.clientX) / outer.width : (outer.bottom - event.clientY) / outer.height);
+  };
+  const begin = (event: PointerEvent<HTMLDivElement>) => {
+    if (event.button !== 0) return;
+    event.preventDefault();
+    event.currentTarget.setPointerCapture(event.pointerId);
+    setDragging(true);
+  };
+  const keyDown = (event: KeyboardEvent) => {
+    const [more, less] = right ? ["ArrowLeft", "ArrowRight"] : ["ArrowUp", "ArrowDown"];
+    if (event.key !== more && event.key !== less) return;
+    event.preventDefault();
+    onShare(panel.share + (event.key === more ? STEP : -STEP));
+  };
+  useEffect(() => setDragging(false), [panel.dock]);
+  return (
+    <div className={`tasks-edge ${panel.dock} ${dragging ? "dragging" : ""}`} role="separator" tabIndex={0} data-testid={ids.tasksEdge}
+      aria-orientation={right ? "vertical" : "horizontal"} aria-label="Edge of the tasks; arrow keys move it"
+      aria-valuenow={Math.round(panel.share * 100)} aria-valuemin={PANEL_SHARE.min * 100} aria-valuemax={PANEL_SHARE.max * 100}
+      onPointerDown={begin} onPointerMove={drag} onPointerUp={() => setDragging(false)} onPointerCancel={() => setDragging(false)} onKeyDown={keyDown} />
+  );
+}

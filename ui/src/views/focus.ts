@@ -1,0 +1,12 @@
+// Moves the keyboard between the parts of the window.
+
+const PANE = ".pane.focused textarea, .pane.focused .log-scroll, .pane.focused .pane-body button";
+
+/** Gives the keyboard to the pane that has the focus among the panes. */
+export function focusPanes(): void {
+  document.querySelector<HTMLElement>(PANE)?.focus();
+}
+
+export function isInside(selector: string): boolean {
+  return document.activeElement?.closest(selector) != null;
+}
