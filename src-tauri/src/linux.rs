@@ -191,3 +191,34 @@ pub fn since_exec_ms() -> Option<f64> {
     let ticks_per_s = unsafe { libc::sysconf(libc::_SC_CLK_TCK) } as f64;
     (ticks_per_s > 0.0).then(|| (uptime_s - started_ticks / ticks_per_s) * 1000.0)
 }
+
+/// Shows a notification of the desktop (freedesktop.org Notifications, version 1.2). Does not wait for an answer: a desktop without
+/// such a service, or without a session bus, shows none.
+pub fn notify(title: &str, body: &str) {
+    use gtk::glib::{Variant, variant::ToVariant};
+    let Ok(bus) = gio::bus_get_sync(gio::BusType::Session, gio::Cancellable::NONE) else { return };
+    let hints = gtk::glib::VariantDict::new(None).end();
+    let none: [&str; 0] = [];
+    let message = Variant::tuple_from_iter([
+        "Carillon".to_variant(),
+        0u32.to_variant(),
+        "".to_variant(),
+        title.to_variant(),
+        body.to_variant(),
+        none.to_variant(),
+        hints,
+        (-1i32).to_variant(),
+    ]);
+    bus.call(
+        Some("org.freedesktop.Notifications"),
+        "/org/freedesktop/Notifications",
+        "org.freedesktop.Notifications",
+        "Notify",
+        Some(&message),
+        None,
+        gio::DBusCallFlags::NONE,
+        2_000,
+        gio::Cancellable::NONE,
+        |_| {},
+    );
+}

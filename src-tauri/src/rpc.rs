@@ -24,6 +24,7 @@ pub async fn rpc(
         "desktop_quit" => quit(&app, read(params)?).await,
         "desktop_pick_folder" => pick_folder(&handle).await,
         "desktop_open_url" => open_url(&handle, &read::<OpenUrl>(params)?.url).await,
+        "desktop_notify" => notify(&handle, read(params)?),
         _ => app.rpc(&method, params).await,
     }
 }
@@ -113,6 +114,20 @@ async fn open_url(handle: &AppHandle, text: &str) -> Result<Value, ApiError> {
         )),
         Err(_) => Err(ApiError::failed("Carillon is quitting")),
     }
+}
+
+#[derive(Deserialize)]
+struct Notify {
+    title: String,
+    body: String,
+}
+
+/// Tells the user beside the window. A desktop without notifications is no error: the window says it as well.
+fn notify(handle: &AppHandle, notify: Notify) -> Result<Value, ApiError> {
+    handle
+        .run_on_main_thread(move || linux::notify(&notify.title, &notify.body))
+        .map_err(|error| ApiError::failed(format!("the desktop could not be told: {error}")))?;
+    Ok(json!({}))
 }
 
 fn web_address(text: &str) -> Option<Url> {
