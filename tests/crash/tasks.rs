@@ -178,6 +178,43 @@ fn nothing_to_read_no_terminal_no_prompt() {
 }
 
 #[test]
+fn a_descendant_that_holds_the_output_is_told_and_ended() {
+    let world = world();
+    let task = over(&world, &run(&world, &["--", "sh", "-c", "echo a; sleep 1000 &"]));
+    assert_eq!((&task["exit_code"], &task["output_held"]), (&json!(0), &json!(true)), "{task}");
+    world.wait_for("no process left", || world.processes().is_empty().then_some(()));
+}
+
+/// Moves everything in the ledger so many days into the past.
+fn make_older(world: &World, days: i64) {
+    let ledger = rusqlite::Connection::open(world.home().join("carillon.db")).unwrap();
+    let ms = days * 24 * 3_600 * 1_000;
+    for (table, column) in [("attempts", "ended_ms"), ("runs", "ended_ms"), ("tasks", "created_ms")] {
+        let older = format!("UPDATE {table} SET {column} = {column} - {ms} WHERE {column} IS NOT NULL");
+        ledger.execute(&older, []).unwrap();
+    }
+}
+
+#[test]
+fn logs_go_with_age_and_records_long_after() {
+    let mut world = world();
+    let task = over(&world, &run(&world, &["--", "echo", "old"]));
+    let id = task["id"].as_str().unwrap();
+    world.end(libc::SIGTERM);
+    make_older(&world, 15);
+    world.start(&[]);
+    world.wait_for("the log to go", || {
+        let output = world.run(&["tasks", "output", id]);
+        String::from_utf8_lossy(&output.stderr).contains("not kept any more").then_some(())
+    });
+    assert_eq!(world.ok(&["tasks", "show", id])["state"], "succeeded", "the record stays");
+    world.end(libc::SIGTERM);
+    make_older(&world, 90);
+    world.start(&[]);
+    world.fails(&["tasks", "show", id], 1);
+}
+
+#[test]
 fn output_is_followed_paged_and_capped() {
     let world = world();
     let task = run(&world, &["--", "sh", "-c", "printf '\\342'; sleep 0.1; printf '\\200\\224 end'"]);

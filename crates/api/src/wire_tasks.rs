@@ -69,6 +69,10 @@ pub struct Task {
     pub log_bytes: u64,
     /// Some of the output is not kept.
     pub log_truncated: bool,
+    /// A descendant still held the output when its command had ended and the drain was over.
+    pub output_held: bool,
+    /// Processes of it that are still there, in words.
+    pub left_over: Vec<String>,
     /// Whether it has a terminal.
     pub tty: bool,
     /// When it was accepted.
@@ -114,6 +118,8 @@ impl From<engine::TaskView> for Task {
             joined_ask: None,
             log_bytes: attempt.log_bytes,
             log_truncated: attempt.log_truncated,
+            output_held: attempt.output_held,
+            left_over: attempt.left_over,
             tty: task.tty,
             created_ms: view.row.created_ms,
             started_ms: attempt.started_ms,

@@ -69,9 +69,11 @@ fn in_words(task: &Value) -> String {
         Some(Value::String(_)) => format!(" ({})", text(task, "reason")),
         _ => String::new(),
     };
+    let held = task.get("output_held") == Some(&Value::Bool(true));
+    let held = if held { ", a descendant still holds output" } else { "" };
     let attempt = task.get("attempt").and_then(Value::as_u64).unwrap_or(1);
     format!(
-        "{} {}{end}, attempt {attempt}: {}\n",
+        "{} {}{end}{held}, attempt {attempt}: {}\n",
         text(task, "id").chars().take(8).collect::<String>(),
         text(task, "state").replace('_', " "),
         text(task, "title"),

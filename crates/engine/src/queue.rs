@@ -111,6 +111,8 @@ impl MainLoop {
         let Ok(Some(mut attempt)) = self.store.read(|db| attempts::of_run(db, &row.id)) else { return };
         attempt.log_bytes = row.log_bytes;
         attempt.log_truncated = facts.log_truncated;
+        attempt.output_held = facts.output_held;
+        attempt.left_over.clone_from(&facts.left_over);
         attempt.started_ms = row.started_ms;
         let ended_ms = facts.ended_ms.unwrap_or_else(now_ms);
         if let Err(error) = self.step_attempt(&attempt, event, ended_ms) {

@@ -92,6 +92,10 @@ pub struct Facts {
     pub log_bytes: u64,
     /// Whether some of them are not kept.
     pub log_truncated: bool,
+    /// A descendant still held the output when the drain was over.
+    pub output_held: bool,
+    /// Processes that are still there, in words.
+    pub left_over: Vec<String>,
 }
 
 /// The way back: what the world tells the loop.

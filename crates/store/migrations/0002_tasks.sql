@@ -33,6 +33,10 @@ CREATE TABLE attempts (
   run           TEXT UNIQUE,
   log_bytes     INTEGER NOT NULL DEFAULT 0,
   log_truncated INTEGER NOT NULL DEFAULT 0 CHECK (log_truncated IN (0, 1)),
+  -- A descendant still held the output when the drain was over.
+  output_held   INTEGER NOT NULL DEFAULT 0 CHECK (output_held IN (0, 1)),
+  -- Processes that are still there: on the keep list, or not to be ended. In words, a JSON array.
+  left_over     TEXT NOT NULL DEFAULT '[]' CHECK (json_type(left_over) = 'array'),
   created_ms    INTEGER NOT NULL,
   started_ms    INTEGER,
   ended_ms      INTEGER,

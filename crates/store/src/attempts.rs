@@ -27,6 +27,10 @@ pub struct AttemptRow {
     pub log_bytes: u64,
     /// Whether some of the output is not kept.
     pub log_truncated: bool,
+    /// A descendant still held the output when the drain was over.
+    pub output_held: bool,
+    /// Processes that are still there, in words.
+    pub left_over: Vec<String>,
     /// When it was put in line, in Unix milliseconds.
     pub created_ms: i64,
     /// When its command began, in Unix milliseconds.
@@ -36,7 +40,7 @@ pub struct AttemptRow {
 }
 
 const COLUMNS: &str = "task, number, project, state, failure, exit_code, signal, detail, lost_why, cancel_by,
-    run, log_bytes, log_truncated, created_ms, started_ms, ended_ms";
+    run, log_bytes, log_truncated, created_ms, started_ms, ended_ms, output_held, left_over";
 
 /// The latest attempt of a task.
 pub fn latest(db: &Connection, task: &TaskId) -> Sql<Option<AttemptRow>> {
@@ -160,7 +164,7 @@ pub fn set_over(tx: &Connection, row: &AttemptRow, state: &State, ended_ms: i64)
         .prepare_cached(
             "UPDATE attempts SET state = ?3, failure = ?4, exit_code = ?5, signal = ?6, detail = ?7,
                     lost_why = ?8, ended_ms = ?9, log_bytes = ?10, log_truncated = ?11,
-                    started_ms = coalesce(started_ms, ?12)
+                    started_ms = coalesce(started_ms, ?12), output_held = ?13, left_over = ?14
               WHERE task = ?1 AND number = ?2 AND state IN ('queued', 'starting', 'running')",
         )?
         .execute((
@@ -176,6 +180,8 @@ pub fn set_over(tx: &Connection, row: &AttemptRow, state: &State, ended_ms: i64)
             row.log_bytes,
             row.log_truncated,
             row.started_ms,
+            row.output_held,
+            serde_json::json!(row.left_over).to_string(),
         ))?;
     note_if(tx, row, changed)
 }
@@ -277,6 +283,8 @@ fn read(row: &Row<'_>) -> Sql<AttemptRow> {
         run: run.map(|id| RunId::parse(&id)).transpose().map_err(bad)?,
         log_bytes: row.get(11)?,
         log_truncated: row.get(12)?,
+        output_held: row.get(16)?,
+        left_over: serde_json::from_str(&row.get::<_, String>(17)?).map_err(|e| unreadable("attempts", e))?,
         created_ms: row.get(13)?,
         started_ms: row.get(14)?,
         ended_ms: row.get(15)?,

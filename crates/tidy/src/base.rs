@@ -210,6 +210,11 @@ pub fn choose(candidates: &[PathBuf]) -> Result<Base, Vec<Refusal>> {
     Ok(Base { path: passed.path, warnings })
 }
 
+/// Whether what lies in this directory lies in memory. False when it cannot be told.
+pub fn is_in_memory(dir: &Path) -> bool {
+    std::fs::File::open(dir).is_ok_and(|dir| linux::lies_in_memory(&dir).unwrap_or(false))
+}
+
 fn in_memory_text(path: &Path, what: &str) -> String {
     format!("{} lies in memory, where temp files of agents eat RAM; it {what}.", path.display())
 }

@@ -442,6 +442,14 @@ log_bytes: number,
  */
 log_truncated: boolean, 
 /**
+ * A descendant still held the output when its command had ended and the drain was over.
+ */
+output_held: boolean, 
+/**
+ * Processes of it that are still there, in words.
+ */
+left_over: Array<string>, 
+/**
  * Whether it has a terminal.
  */
 tty: boolean, 

@@ -77,7 +77,7 @@ fn facts(started: &supervisor::Started) -> Facts {
         started_ms: Some(started.started_ms),
         ended_ms: None,
         log_bytes: 0,
-        log_truncated: false,
+        ..Facts::default()
     }
 }
 
@@ -95,6 +95,8 @@ fn ended(record: &supervisor::ExitRecord) -> (Observed, Facts) {
         ended_ms: Some(record.ended_ms),
         log_bytes: record.log_bytes,
         log_truncated: record.log_truncated,
+        output_held: record.output_held,
+        left_over: record.left.iter().map(|p| format!("{} ({}): {}", p.name, p.pid, p.reason)).collect(),
         ..Facts::default()
     };
     (Observed::Ended(ending), facts)

@@ -132,6 +132,13 @@ fn check_home(home: &Path) -> Check {
             "make it writable, or set CARILLON_HOME",
         );
     }
+    if carillon_tidy::base::is_in_memory(home) {
+        return Check::warn(
+            "data directory",
+            format!("{shown} lies in memory: logs take it, and nothing survives a restart of the machine"),
+            "set CARILLON_HOME to a directory on a disk",
+        );
+    }
     match rustix::fs::statvfs(home) {
         Ok(stat) if stat.f_bavail * stat.f_frsize < base::FREE_BYTES_MIN => Check::warn(
             "data directory",

@@ -296,6 +296,8 @@ fn queued(row: &TaskRow, number: u32) -> AttemptRow {
         run: None,
         log_bytes: 0,
         log_truncated: false,
+        output_held: false,
+        left_over: Vec::new(),
         created_ms: now_ms(),
         started_ms: None,
         ended_ms: None,

@@ -1,0 +1,44 @@
+// A display and a bus for what needs a window, from the stage of the window's journeys, on the release build.
+
+import fs from "node:fs";
+import os from "node:os";
+import path from "node:path";
+import { RELEASE } from "./ground.mjs";
+
+// The stage looks for the binaries where this says, when it is loaded.
+process.env.CARILLON_BINARIES = RELEASE;
+const { Bus, Display, PICTURES, Stage } = await import("../e2e/stage.mjs");
+
+export class Screen {
+  static async open() {
+    fs.mkdirSync(PICTURES, { recursive: true });
+    const folder = fs.mkdtempSync(path.join(os.tmpdir(), "cb-"));
+    return new Screen(folder, await Display.start(folder), await Bus.start());
+  }
+
+  constructor(folder, display, bus) {
+    Object.assign(this, { folder, display, bus });
+  }
+
+  /** Opens a display, has `work` do its measurement on a stage of it, and ends whatever runs there. A failure leaves a picture. */
+  static async with(name, work) {
+    const screen = await Screen.open();
+    const stage = new Stage(`bench-${name}`, screen.display, screen.bus);
+    try {
+      return await work(stage);
+    } catch (error) {
+      await stage.shoot("failed").catch(() => {});
+      throw error;
+    } finally {
+      const left = await stage.strike();
+      if (left.length > 0) console.error(`  left behind, and ended now: ${left.join(", ")}`);
+      await screen.close();
+    }
+  }
+
+  async close() {
+    await this.bus.stop();
+    await this.display.stop();
+    fs.rmSync(this.folder, { recursive: true, force: true });
+  }
+}
