@@ -3,7 +3,7 @@
 import { spawn, spawnSync } from "node:child_process";
 import fs from "node:fs";
 import { median } from "./figures.mjs";
-import { CARILLON, Ground, now, over, textFile } from "./ground.mjs";
+import { CARILLON, now, over, textFile } from "./ground.mjs";
 import { memoryOf, peakOf, resetPeak, settled, treeMemory } from "./memory.mjs";
 import { Screen } from "./screen.mjs";
 
@@ -11,21 +11,16 @@ const LAST = "this is the very last line";
 const TAIL_BYTES = 65_536;
 
 export function measure(figures, { logBytes, flood, tails }) {
-  return Screen.with("log", async (stage) => {
-    const ground = new Ground();
-    try {
-      const engine = await ground.engine(stage.home, "keep");
-      const project = await engine.call("project_add", { path: ground.repository("repo") });
-      const task = await make(engine, project.id, textFile(flood), logBytes);
-      await byCommandLine(figures, ground.with(stage.home), engine, task, tails);
-      const panel = { open: true, dock: "right", share: 0.34 };
-      const root = { kind: "pane", id: "p1", agent: null };
-      await engine.call("layout_set", { project: project.id, layout: { version: 1, root, focused: "p1", zoomed: null, seen_ms: Date.now(), tasks_panel: panel } });
-      await engine.stop();
-      await inWindow(figures, stage, task);
-    } finally {
-      await ground.clear();
-    }
+  return Screen.with("log", async (stage, ground) => {
+    const engine = await ground.engine(stage.home, "keep");
+    const project = await engine.call("project_add", { path: ground.repository("repo") });
+    const task = await make(engine, project.id, textFile(flood), logBytes);
+    await byCommandLine(figures, ground.with(stage.home), engine, task, tails);
+    const panel = { open: true, dock: "right", share: 0.34 };
+    const root = { kind: "pane", id: "p1", agent: null };
+    await engine.call("layout_set", { project: project.id, layout: { version: 1, root, focused: "p1", zoomed: null, seen_ms: Date.now(), tasks_panel: panel } });
+    await engine.stop();
+    await inWindow(figures, stage, task);
   });
 }
 

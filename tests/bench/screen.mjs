@@ -3,7 +3,7 @@
 import fs from "node:fs";
 import os from "node:os";
 import path from "node:path";
-import { RELEASE } from "./ground.mjs";
+import { Ground, RELEASE } from "./ground.mjs";
 
 // The stage looks for the binaries where this says, when it is loaded.
 process.env.CARILLON_BINARIES = RELEASE;
@@ -20,18 +20,20 @@ export class Screen {
     Object.assign(this, { folder, display, bus });
   }
 
-  /** Opens a display, has `work` do its measurement on a stage of it, and ends whatever runs there. A failure leaves a picture. */
+  /** Has `work` do its measurement on a stage of a display and on a ground, and ends whatever runs there. A failure leaves a picture. */
   static async with(name, work) {
     const screen = await Screen.open();
+    const ground = new Ground();
     const stage = new Stage(`bench-${name}`, screen.display, screen.bus);
     try {
-      return await work(stage);
+      return await work(stage, ground);
     } catch (error) {
       await stage.shoot("failed").catch(() => {});
       throw error;
     } finally {
       const left = await stage.strike();
       if (left.length > 0) console.error(`  left behind, and ended now: ${left.join(", ")}`);
+      await ground.clear();
       await screen.close();
     }
   }

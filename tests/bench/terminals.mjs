@@ -44,27 +44,22 @@ export async function echo(figures, { flood, rounds, keys }) {
 
 /** Floods in turns: a bare terminal, the engine without a view, the window with a view. */
 export function floods(figures, { flood, rounds, keys }) {
-  return Screen.with("flood", async (stage) => {
-    const ground = new Ground();
-    try {
-      const file = textFile(flood);
-      const bare = () => flooded(ground, flood, (marks) => probe(["read", "sh", FLOOD, file, marks, "1"], ground.env));
-      const alone = await withoutView(ground, file);
-      const seen = await withView(ground, stage, file);
-      const speeds = { bare: [], alone: [], seen: [] };
-      const echoes = { idle: [], flooded: [] };
-      for (let round = 1; round <= rounds; round += 1) {
-        speeds.bare.push(await bare());
-        speeds.alone.push(await alone.flood(flood, round));
-        echoes.idle.push(...(await seen.keys(keys)));
-        speeds.seen.push(await seen.flood(flood, round, echoes.flooded));
-      }
-      await stage.shoot("flooded");
-      report(figures, speeds, echoes, alone, seen);
-      await seen.end();
-    } finally {
-      await ground.clear();
+  return Screen.with("flood", async (stage, ground) => {
+    const file = textFile(flood);
+    const bare = () => flooded(ground, flood, (marks) => probe(["read", "sh", FLOOD, file, marks, "1"], ground.env));
+    const alone = await withoutView(ground, file);
+    const seen = await withView(ground, stage, file);
+    const speeds = { bare: [], alone: [], seen: [] };
+    const echoes = { idle: [], flooded: [] };
+    for (let round = 1; round <= rounds; round += 1) {
+      speeds.bare.push(await bare());
+      speeds.alone.push(await alone.flood(flood, round));
+      echoes.idle.push(...(await seen.keys(keys)));
+      speeds.seen.push(await seen.flood(flood, round, echoes.flooded));
     }
+    await stage.shoot("flooded");
+    report(figures, speeds, echoes, alone, seen);
+    await seen.end();
   });
 }
 

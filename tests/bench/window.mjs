@@ -7,7 +7,7 @@ import path from "node:path";
 import { carriers } from "../e2e/processes.mjs";
 import { within } from "../e2e/wait.mjs";
 import { median } from "./figures.mjs";
-import { DESKTOP, Ground, now, SAMPLE } from "./ground.mjs";
+import { DESKTOP, now, SAMPLE } from "./ground.mjs";
 import { settled, treeMemory } from "./memory.mjs";
 import { Screen } from "./screen.mjs";
 
@@ -39,14 +39,9 @@ async function open(program, env, use = () => {}) {
 }
 
 export function measure(figures, { paints, weighings }) {
-  return Screen.with("window", async (stage) => {
-    const ground = new Ground();
-    try {
-      await furnish(ground, stage.home);
-      await turns(figures, ground, stage, paints, weighings);
-    } finally {
-      await ground.clear();
-    }
+  return Screen.with("window", async (stage, ground) => {
+    await furnish(ground, stage.home);
+    await turns(figures, ground, stage, paints, weighings);
   });
 }
 
