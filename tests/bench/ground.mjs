@@ -6,7 +6,7 @@ import net from "node:net";
 import os from "node:os";
 import path from "node:path";
 import { fileURLToPath } from "node:url";
-import { carriers } from "../e2e/processes.mjs";
+import { processes } from "../e2e/processes.mjs";
 import { poll, within } from "../e2e/wait.mjs";
 
 export const ROOT = fileURLToPath(new URL("../..", import.meta.url));
@@ -70,22 +70,42 @@ export class Ground {
     return engine;
   }
 
+  /** Ends the engines, and the runs that they left alive: a supervisor that is told to ends its whole tree. */
+  async end() {
+    for (const engine of this.#engines) await engine.stop().catch(() => engine.kill());
+    for (const signal of ["SIGTERM", "SIGKILL"]) {
+      const left = () => this.#homes.flatMap(supervisorsOf);
+      for (const pid of left()) send(pid, signal);
+      await poll(() => left().length === 0, "the end of the runs", 8_000).catch((error) => console.error(`  ${error.message}`));
+    }
+  }
+
   /** Ends everything that was started here and takes the folders away. */
   async clear() {
-    for (const engine of this.#engines) await engine.stop().catch(() => engine.kill());
-    const left = () => this.#homes.flatMap((home) => carriers("CARILLON_HOME", home));
-    for (const one of left()) end(one.pid);
-    await poll(() => left().length === 0, "the end of what the measurement left", 5_000).catch((error) => console.error(`  ${error.message}`));
+    await this.end();
     fs.rmSync(this.folder, { recursive: true, force: true });
   }
 }
 
-function end(pid) {
+function send(pid, signal) {
   try {
-    process.kill(pid, "SIGKILL");
+    process.kill(pid, signal);
   } catch {
     // Gone meanwhile.
   }
+}
+
+/** The supervisors of a data directory. They do not carry its variable; what they are started with names it. */
+export function supervisorsOf(home) {
+  const words = ({ pid }) => {
+    try {
+      return fs.readFileSync(`/proc/${pid}/cmdline`, "utf8").split("\0");
+    } catch {
+      return [];
+    }
+  };
+  const is = (one) => one.name === "carillon" && ((word) => word[1] === "supervise" && word[2]?.startsWith(`${home}/`))(words(one));
+  return processes().filter(is).map(({ pid }) => pid);
 }
 
 /** `carillon serve`. */

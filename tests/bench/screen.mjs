@@ -31,8 +31,9 @@ export class Screen {
       await stage.shoot("failed").catch(() => {});
       throw error;
     } finally {
-      const left = await stage.strike();
-      if (left.length > 0) console.error(`  left behind, and ended now: ${left.join(", ")}`);
+      for (const app of stage.apps) await app.abandon();
+      await ground.end();
+      await stage.strike();
       await ground.clear();
       await screen.close();
     }

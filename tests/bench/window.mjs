@@ -4,10 +4,9 @@
 import { spawn } from "node:child_process";
 import fs from "node:fs";
 import path from "node:path";
-import { carriers } from "../e2e/processes.mjs";
 import { within } from "../e2e/wait.mjs";
 import { median } from "./figures.mjs";
-import { DESKTOP, now, SAMPLE } from "./ground.mjs";
+import { DESKTOP, now, SAMPLE, supervisorsOf } from "./ground.mjs";
 import { settled, treeMemory } from "./memory.mjs";
 import { Screen } from "./screen.mjs";
 
@@ -49,7 +48,8 @@ async function turns(figures, ground, stage, paints, weighings) {
   const ours = stage.env;
   // Ours chooses this for itself where there is no GPU; the sample cannot, and shall not be slower for it.
   const { CARILLON_HOME: _, ...theirs } = { ...stage.env, BENCH_SAMPLE_DATA: ground.make("sample"), WEBKIT_DISABLE_DMABUF_RENDERER: "1" };
-  const runs = () => carriers("CARILLON_HOME", stage.home).map((each) => each.pid);
+  // The run was begun by an engine that has ended, so its supervisor is nobody's child here.
+  const runs = () => supervisorsOf(stage.home);
   const took = { ours: [], theirs: [], first: [] };
   const weights = { ours: [], theirs: [] };
   for (let round = -1; round < paints; round += 1) {

@@ -47,7 +47,7 @@ describe("the house", () => {
   });
 
   it("has no long files, and the hardening comes first", () => {
-    expect(files.filter((file) => readFileSync(join(ROOT, file), "utf8").split("\n").length > LINES_MAX)).toEqual([]);
+    expect(files.filter((file) => !file.startsWith("generated/")).filter((file) => readFileSync(join(ROOT, file), "utf8").split("\n").length > LINES_MAX)).toEqual([]);
     expect(sources.find(({ file }) => file === "main.tsx")!.text.trimStart().startsWith('import "./harden";')).toBe(true);
   });
 });

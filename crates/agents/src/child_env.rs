@@ -47,7 +47,7 @@ const PREFIXES: [&str; 12] = [
 ];
 
 /// What has exactly one of these names is taken out.
-const NAMES: [&str; 31] = [
+const NAMES: [&str; 33] = [
     // Put in by the start-up program of an AppImage.
     "APPIMAGE",
     "APPDIR",
@@ -76,6 +76,9 @@ const NAMES: [&str; 31] = [
     "PWD",
     "OLDPWD",
     "_",
+    // How our own window is driven and looked into.
+    "TAURI_WEBVIEW_AUTOMATION",
+    "WEBKIT_INSPECTOR_SERVER",
     // Handed to us by the desktop or the service manager, for us alone.
     "DESKTOP_STARTUP_ID",
     "XDG_ACTIVATION_TOKEN",

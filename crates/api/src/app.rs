@@ -194,7 +194,8 @@ impl App {
                 project: name_of(a.agent.project).unwrap_or_default(),
                 agent: a.agent.name,
             });
-            let tasks = self.inner.engine.tasks(None)?.into_iter().filter(|t| t.attempt.state.holds_slot());
+            let tasks = ["starting", "running"].map(|state| self.inner.engine.tasks(None, Some(state)));
+            let tasks = tasks.into_iter().collect::<Result<Vec<_>, _>>()?.into_iter().flatten();
             let tasks = tasks.map(|t| RunningAgent {
                 kind: RunningKind::Task,
                 project: name_of(t.row.task.project).unwrap_or_default(),

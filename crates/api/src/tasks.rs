@@ -106,8 +106,8 @@ pub(crate) fn call_blocking(app: &App, method: &str, params: &Value) -> Option<R
     Some(match method {
         "task_add" => read(params).and_then(|r| answer(Task::from(engine.add_task(new_task(r)?)?))),
         "tasks_list" => read(params).and_then(|r: TasksList| {
-            let tasks = engine.tasks(r.project.as_deref())?.into_iter().map(Task::from);
-            answer(tasks.filter(|task| r.state.is_none_or(|state| state == task.state)).collect::<Vec<_>>())
+            let state = r.state.map(TaskState::word);
+            list::<Task, _>(engine.tasks(r.project.as_deref(), state)?)
         }),
         "task_show" => read(params).and_then(|r: OneTask| answer(Task::from(engine.task(&r.task)?))),
         "task_cancel" => read(params).and_then(|r: TaskCancel| {

@@ -28,11 +28,17 @@ pub enum TaskState {
 }
 
 impl TaskState {
-    /// Whether nothing can change any more.
-    pub fn is_over(self) -> bool {
+    /// Its word, on the wire and in the ledger.
+    pub fn word(self) -> &'static str {
         match self {
-            Self::Queued | Self::Starting | Self::Running => false,
-            Self::Succeeded | Self::Failed | Self::TimedOut | Self::Cancelled | Self::Lost => true,
+            Self::Queued => "queued",
+            Self::Starting => "starting",
+            Self::Running => "running",
+            Self::Succeeded => "succeeded",
+            Self::Failed => "failed",
+            Self::TimedOut => "timed_out",
+            Self::Cancelled => "cancelled",
+            Self::Lost => "lost",
         }
     }
 }

@@ -27,12 +27,20 @@ pub fn get(db: &Connection, id: &TaskId) -> Sql<Option<TaskRow>> {
         .optional()
 }
 
-/// The tasks of a project, or all, the newest first.
-pub fn list(db: &Connection, project: Option<&ProjectId>, most: usize) -> Sql<Vec<TaskRow>> {
+/// The tasks of a project, or all, the newest first; with `state` only those whose latest attempt has
+/// it (the word of the column).
+pub fn list(
+    db: &Connection,
+    project: Option<&ProjectId>,
+    state: Option<&str>,
+    most: usize,
+) -> Sql<Vec<TaskRow>> {
     let mut statement = db.prepare_cached(&format!(
-        "SELECT {COLUMNS} FROM tasks WHERE ?1 IS NULL OR project = ?1 ORDER BY created_ms DESC, rowid DESC LIMIT ?2"
+        "SELECT {COLUMNS} FROM tasks WHERE (?1 IS NULL OR project = ?1)
+            AND (?2 IS NULL OR ?2 = (SELECT state FROM attempts WHERE task = tasks.id ORDER BY number DESC LIMIT 1))
+          ORDER BY created_ms DESC, rowid DESC LIMIT ?3"
     ))?;
-    statement.query_map((project.map(ProjectId::as_str), most as i64), read)?.collect()
+    statement.query_map((project.map(ProjectId::as_str), state, most as i64), read)?.collect()
 }
 
 /// The tasks whose id begins like this; two are enough to know that it is not unique.

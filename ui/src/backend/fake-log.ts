@@ -1,5 +1,6 @@
 // Logs of the fake engine, and the rule by which a page is cut out of one: head and tail are kept, a page never spans the gap
-// between them, and it begins and ends at the border of a character.
+// between them, and it ends at the border of a character. One that is asked for from the end begins at such a border, too; one that is
+// asked for by its offset begins where it was asked to.
 
 import type { TaskOutput } from "../generated/api";
 
@@ -73,7 +74,7 @@ export function pageOf(log: LogSource, over: boolean, { offset = 0, limit = PAGE
   let from = inGap ? log.tail : asked;
   let to = Math.min(from + Math.min(limit, PAGE_BYTES_MAX), hasGap && from < log.head ? log.head : log.end);
   let bytes = log.bytes(from, to);
-  const late = from > 0 && !(hasGap && from === log.tail) ? leadingRest(bytes) : 0;
+  const late = tail !== undefined && from > 0 && !(hasGap && from === log.tail) ? leadingRest(bytes) : 0;
   from += late;
   bytes = bytes.subarray(late);
   const last = to === log.end && over;

@@ -39,6 +39,7 @@ export class FakeTasks {
     const task: Task = {
       id: this.host.newId(), project, owner: owner ?? null, title: title ?? command.at(-1)!, command, cwd: cwd ?? root, state: "queued", exit_code: null, signal: null,
       reason: null, attempt: 1, joined_ask: null, log_bytes: 0, log_truncated: false, created_ms: Date.now(), started_ms: null, ended_ms: null, tty: tty ?? false,
+      output_held: false, left_over: [],
     };
     this.#entries.set(task.id, { task, log: new FakeLog(log_max), log_max, cancelled: false, waiting: new Set() });
     this.#changed(task);
@@ -87,6 +88,7 @@ export class FakeTasks {
     entry.cancelled = false;
     this.#put(entry, {
       state: "queued", attempt: entry.task.attempt + 1, exit_code: null, signal: null, reason: null, log_bytes: 0, log_truncated: false, started_ms: null, ended_ms: null,
+      output_held: false, left_over: [],
     });
     this.#startNext(entry.task.project);
     return this.show({ task });

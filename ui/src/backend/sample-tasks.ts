@@ -43,7 +43,8 @@ export async function addSampleTasks(backend: FakeBackend): Promise<Task[]> {
   await over("cargo test -p lamp", "builder", 12 * MINUTE, 84 * SECOND, { signal: 9, reason: "killed by signal 9 (SIGKILL)" });
   const retried = await over("npm test", "planner", 4 * MINUTE, 37 * SECOND, { exit_code: 1 });
   backend.tasks.set(retried, { attempt: 2 });
-  await over("npm run build", "planner", MINUTE, 8_300, {});
+  const held = await over("npm run build", "planner", MINUTE, 8_300, {});
+  backend.tasks.set(held, { output_held: true, left_over: ["gpg-agent (pid 4711): kept, it is a shared daemon"] });
   const first = await add("npm run e2e -- --headed", "planner", 205 * SECOND);
   backend.tasks.set(first, { started_ms: now - 205 * SECOND });
   backend.tasks.print(first, REPORT.repeat(40));

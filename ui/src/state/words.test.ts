@@ -5,7 +5,7 @@ import { commandLine, taskName, taskOutcome } from "./words";
 
 const task = (part: Partial<Task>): Task => ({
   id: "t", project: "p", owner: null, title: "", command: ["true"], cwd: "/", state: "succeeded", exit_code: null, signal: null, reason: null, attempt: 1, joined_ask: null,
-  log_bytes: 0, log_truncated: false, created_ms: 0, started_ms: null, ended_ms: null, tty: false, ...part,
+  log_bytes: 0, log_truncated: false, created_ms: 0, started_ms: null, ended_ms: null, tty: false, output_held: false, left_over: [], ...part,
 });
 
 describe("how a task ended", () => {

@@ -8,7 +8,7 @@ import { useApp } from "./app";
 import { useQuery } from "./query";
 import { useStore } from "./store";
 import { isOver } from "./words";
-import type { ProjectTasks } from "./work";
+import { LIST_MAX, type ProjectTasks } from "./work";
 
 export interface AgentWork {
   /** Tasks of the agent that wait for their turn. */
@@ -27,7 +27,7 @@ export interface WorkState {
   running: number;
   queued: number;
   agents: ReadonlyMap<Id, AgentWork>;
-  /** The place of each queued task in its project's line; the next one has the place 1. */
+  /** The place of each queued task in its project's line; the next one has the place 1. Empty when more wait than the window knows of. */
   places: ReadonlyMap<Id, number>;
   loaded: boolean;
   error: BackendError | null;
@@ -56,7 +56,7 @@ export function workStateOf({ tasks, loaded, error }: ProjectTasks, agents: read
     if (task.state === "queued") owner.queued += 1;
     if (isOver(task) && (task.ended_ms ?? 0) > (seen[task.owner!] ?? 0)) owner.ended += 1;
   }
-  const line = [...byState.queued].reverse();
+  const line = byState.queued.length < LIST_MAX ? [...byState.queued].reverse() : [];
   return {
     tasks, byState, running: byState.starting.length + byState.running.length, queued: byState.queued.length, agents: ofAgents,
     places: new Map(line.map((task, index) => [task.id, index + 1])), loaded, error,

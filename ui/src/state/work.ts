@@ -165,7 +165,7 @@ export class Work {
     for (const task of old.tasks) if (!after.has(task.id) && (asked_ms === null || task.created_ms >= asked_ms)) after.set(task.id, task);
     const since_ms = this.#listings.get(project)?.first_ms ?? null;
     const ended = [...after.values()].filter((task) => isNews(before.get(task.id), task, since_ms));
-    const tasks = [...after.values()].sort((a, b) => b.created_ms - a.created_ms);
+    const tasks = [...after.values()].sort((a, b) => b.created_ms - a.created_ms || (a.id < b.id ? 1 : -1));
     this.state.update((all) => ({ ...all, [project]: { tasks, loaded: old.loaded || asked_ms !== null, error: asked_ms === null ? old.error : null } }));
     this.#settlePending(after);
     if (ended.length > 0) this.ended(ended);

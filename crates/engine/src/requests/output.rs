@@ -85,8 +85,12 @@ impl Engine {
             if view.attempt.log_bytes == 0 {
                 return Ok(nothing);
             }
-            let hint = "logs of old tasks are removed; `carillon tasks retry` makes a new one";
-            return Err(Error::failed("the output of this task is not kept any more", hint));
+            return Err(Error::NotFound {
+                what: "output of the task",
+                name: key.to_owned(),
+                hint: "it is not kept any more, like all logs of old tasks; `carillon tasks retry` makes a new one"
+                    .to_owned(),
+            });
         }
         let failed =
             |e: carillon_supervisor::Error| Error::failed(e.to_string(), "`carillon doctor` tells more");
@@ -164,7 +168,7 @@ fn trim_to_characters(page: &mut OutputPage, is_tail: bool) {
             b if b & 0xf8 == 0xf0 => 4,
             _ => 1,
         };
-        if needed > back && back < len {
+        if needed > back {
             page.bytes.truncate(len - back);
             page.next_offset -= back as u64;
         }

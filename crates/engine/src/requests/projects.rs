@@ -92,7 +92,7 @@ impl MainLoop {
 
     /// Removes the records of a project's tasks, when all of them are over.
     fn forget_tasks_of(&mut self, project: &Project) -> Result<(), Error> {
-        let rows = self.store.read(|db| tasks::list(db, Some(&project.id), usize::MAX >> 1))?;
+        let rows = self.store.read(|db| tasks::list(db, Some(&project.id), None, usize::MAX >> 1))?;
         for row in &rows {
             let latest = self.store.read(|db| attempts::latest(db, &row.task.id))?;
             if latest.is_some_and(|attempt| !attempt.state.is_terminal()) {

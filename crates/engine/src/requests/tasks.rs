@@ -55,7 +55,7 @@ pub struct TaskView {
 }
 
 /// Most tasks in one list.
-const LIST_MAX: usize = 1_000;
+const LIST_MAX: usize = 10_000;
 
 impl Engine {
     /// Accepts a task: when this returns it has its durable record.
@@ -133,11 +133,12 @@ impl Engine {
         Ok(self.with_live_log(view))
     }
 
-    /// The tasks of a project, or all; the newest first.
-    pub fn tasks(&self, project: Option<&str>) -> Result<Vec<TaskView>, Error> {
+    /// The tasks of a project, or all; the newest first. With `state`, a word like `running`, only
+    /// those in it.
+    pub fn tasks(&self, project: Option<&str>, state: Option<&str>) -> Result<Vec<TaskView>, Error> {
         let project = project.map(|key| self.project(key)).transpose()?;
         let views = self.read(|db| {
-            let rows = tasks::list(db, project.as_ref().map(|p| &p.id), LIST_MAX)?;
+            let rows = tasks::list(db, project.as_ref().map(|p| &p.id), state, LIST_MAX)?;
             let with_attempt = rows.into_iter().map(|row| {
                 let attempt = attempts::latest(db, &row.task.id)?;
                 Ok(attempt.map(|attempt| TaskView { row, attempt }))

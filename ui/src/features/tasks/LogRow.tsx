@@ -30,7 +30,7 @@ export const LogRow = memo(function LogRow({ top, line, style, scheme, wanted, c
 export function GapRow({ top, bytes }: { top: number; bytes: number }) {
   return (
     <div className="log-row log-gap" style={{ top }} data-testid={ids.logGap}>
-      <span>{byteSize(bytes)} of output {bytes === 1 ? "is" : "are"} not kept here</span>
+      <span>{byteSize(bytes)} of output is not kept here</span>
     </div>
   );
 }

@@ -169,7 +169,7 @@ function AttemptLog({ task, focused, visible }: Props) {
         data-follows={follows} onScroll={scrolled} onKeyDown={keyDown}>
         <div className="log-rows" style={{ height: state.rows * ROW_PX }}>{rows}</div>
       </div>
-      {state.kind !== "gone" && state.rows === 0 && <p className="log-nothing muted">{nothingYet(task, state)}</p>}
+      {state.error === null && state.rows === 0 && <p className="log-nothing muted">{nothingYet(task, state)}</p>}
       {state.error && <ErrorText error={state.error} />}
       <footer className="log-status muted" data-testid={ids.logStatus}>
         <span className="clip">{statusOf(task, state, follows)}</span>

@@ -32,6 +32,8 @@ export function TaskDetail({ project, task, owner, root, onClose }: Props) {
         </div>
         {name !== command && <p className="task-title">{name}</p>}
         <p className="task-command mono">{command}</p>
+        {task.output_held && <p className="task-facts-line">A process that it started still held its output when it ended; what that printed later is not here.</p>}
+        {task.left_over.length > 0 && <p className="task-facts-line">Still running: {plain(task.left_over.join(", "))}</p>}
         <p className="muted task-facts-line">{facts.filter((fact) => fact !== null).join(" · ")}</p>
       </header>
       <div className="task-detail-log"><LogView task={task} focused={app.chosenTask(project).detail} visible /></div>

@@ -37,13 +37,13 @@ export function TaskList({ project, tasks, places, ownerOf, ref }: Props) {
     observer.observe(box.current!);
     return () => observer.disconnect();
   }, []);
-  // The chosen row stays in sight when it was in sight: also when it moves because its task ended.
+  // The chosen row comes into sight when it is chosen, and stays there when its log opens below the list.
   useEffect(() => {
     const element = box.current!;
     if (at < 0) return;
     if (tops[at]! < element.scrollTop) element.scrollTop = tops[at]!;
     else if (tops[at + 1]! > element.scrollTop + element.clientHeight) element.scrollTop = tops[at + 1]! - element.clientHeight;
-  }, [chosen]);
+  }, [chosen, view.height]);
 
   const keyDown = (event: KeyboardEvent) => {
     if (event.ctrlKey || event.altKey || event.metaKey || event.target !== event.currentTarget) return;

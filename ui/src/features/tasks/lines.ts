@@ -23,6 +23,7 @@ export function linesOf(text: string, style: Style = PLAIN): Lines {
   // Looking for these is fast, and in most lines there are none.
   let escape = find(text, "\u001b", 0);
   let csi = find(text, "\u009b", 0);
+  let carriage = find(text, "\r", 0);
   let at = 0;
   for (;;) {
     const newline = text.indexOf("\n", at);
@@ -30,8 +31,9 @@ export function linesOf(text: string, style: Style = PLAIN): Lines {
     if (newline < 0 && at >= end) break;
     if (escape < at) escape = find(text, "\u001b", at);
     if (csi < at) csi = find(text, "\u009b", at);
+    if (carriage < at) carriage = find(text, "\r", at);
     const plain = escape >= end && csi >= end;
-    style = addLine(lines, text, at, end, style, plain, newline < 0);
+    style = addLine(lines, text, { from: at, to: end, plain, carriage: carriage < end, open: newline < 0 }, style);
     if (newline < 0) return lines;
     at = end + 1;
     lines.closed = lines.open = at;
@@ -45,12 +47,15 @@ function find(text: string, sign: string, from: number): number {
   return at < 0 ? Infinity : at;
 }
 
-/** Adds one line of the stream: as one row, or as several when it is very long. */
-function addLine(lines: Lines, text: string, from: number, to: number, style: Style, plain: boolean, open: boolean): Style {
+/** A line of the stream: without control sequences where it is plain, and without an end where it is open. */
+interface Line { from: number; to: number; plain: boolean; carriage: boolean; open: boolean }
+
+/** Adds one line: as one row, or as several when it is very long. */
+function addLine(lines: Lines, text: string, { from, to, plain, carriage, open }: Line, style: Style): Style {
   let end = to;
   while (end > from && text.charCodeAt(end - 1) === 0x0d) end -= 1;
   // A carriage return begins the line anew, as on a terminal: of a progress bar, its last state is what there is to see.
-  const passed = text.lastIndexOf("\r", end - 1);
+  const passed = carriage ? text.lastIndexOf("\r", end - 1) : -1;
   let start = passed >= from ? passed + 1 : from;
   if (!plain && start > from) style = styleAfter(text.slice(from, start), style);
   if (open) {
@@ -86,7 +91,8 @@ const SEQUENCE_CHARS_MAX = 64;
 
 /** A cut in the middle of a control sequence would show its rest as text, so the cut goes before one that begins shortly before. */
 function beforeSequence(text: string, start: number, at: number): number {
-  const begun = Math.max(text.lastIndexOf("\u001b", at - 1), text.lastIndexOf("\u009b", at - 1));
-  if (begun <= start || at - begun > SEQUENCE_CHARS_MAX) return beforeCharacter(text, at);
-  return begun;
+  const from = Math.max(start + 1, at - SEQUENCE_CHARS_MAX);
+  const near = text.slice(from, at);
+  const begun = Math.max(near.lastIndexOf("\u001b"), near.lastIndexOf("\u009b"));
+  return begun < 0 ? beforeCharacter(text, at) : from + begun;
 }

@@ -13,15 +13,16 @@ function begin(log_max?: number) {
   const backend = new FakeBackend({ ...emptyWorld(), projects: [{ id: "p", name: "atlas", root: "/atlas" }] });
   const task = backend.tasks.add({ project: "p", command: ["sh", "-c", "x"], log_max }).id;
   const log = new TaskLog(backend, task);
-  const rows = () => Array.from({ length: log.state.get().rows }, (_, at) => {
-    const row = log.row(at)!;
-    return row.kind === "gap" ? `gap ${row.bytes}` : plainLine(row.line);
-  });
+  const row = (at: number) => {
+    const found = log.row(at)!;
+    return found.kind === "gap" ? `gap ${found.bytes}` : plainLine(found.line);
+  };
+  const rows = () => Array.from({ length: log.state.get().rows }, (_, at) => row(at));
   const start = async () => {
     void log.start();
     await settle();
   };
-  return { backend, task, log, rows, start };
+  return { backend, task, log, row, rows, start };
 }
 
 const settle = () => vi.advanceTimersByTimeAsync(100);
@@ -66,7 +67,7 @@ describe("a log", () => {
   });
 
   it("of two gigabytes is there at once, pages both ways, and never holds more than its bound", async () => {
-    const { backend, task, log, rows, start } = begin();
+    const { backend, task, log, row, rows, start } = begin();
     backend.tasks.setLog(task, new CountingLog(2 * GIB));
     backend.tasks.end(task);
     await start();
@@ -75,12 +76,12 @@ describe("a log", () => {
     const shown = new Set<string>();
     for (let page = 0; page < 40; page += 1) {
       const origin = log.state.get().origin;
-      const first = rows()[0]!;
+      const first = row(0);
       await log.loadEarlier();
       // What was the first row has kept its number.
-      expect(rows()[origin - log.state.get().origin]).toBe(first);
+      expect(row(origin - log.state.get().origin)).toBe(first);
       expect(log.heldBytes).toBeLessThanOrEqual(KEEP_BYTES);
-      shown.add(rows()[0]!);
+      shown.add(row(0));
     }
     expect(shown.size).toBe(40);
     expect(log.state.get()).toMatchObject({ earlier: true, later: true });
@@ -88,15 +89,15 @@ describe("a log", () => {
     expect(numbers.every((number, at) => at === 0 || number === numbers[at - 1]! + 1)).toBe(true);
     for (let page = 0; page < 30; page += 1) {
       const { origin, rows: count } = log.state.get();
-      const last = rows()[count - 1]!;
+      const last = row(count - 1);
       await log.loadLater();
-      expect(rows()[origin + count - 1 - log.state.get().origin]).toBe(last);
+      expect(row(origin + count - 1 - log.state.get().origin)).toBe(last);
       expect(log.heldBytes).toBeLessThanOrEqual(KEEP_BYTES);
     }
     await log.toEnd();
     expect(rows().at(-1)).toMatch(/line 0033554431 /);
     await log.toStart();
-    expect(rows()[0]).toMatch(/line 0000000000 /);
+    expect(row(0)).toMatch(/line 0000000000 /);
     expect(log.state.get()).toMatchObject({ earlier: false, later: true });
   });
 
@@ -191,6 +192,18 @@ describe("a log", () => {
     expect(rows()[0]).toBe(line(0).trimEnd());
   });
 
+  it("has no torn character where its pages meet, wherever they are cut", async () => {
+    for (const lead of ["", "a", "ab", "abc"]) {
+      const { backend, task, log, rows, start } = begin();
+      backend.tasks.print(task, `${lead}${"😀é—".repeat(120)}\n`.repeat(900));
+      backend.tasks.end(task);
+      await start();
+      while (log.state.get().earlier) await log.loadEarlier();
+      expect(log.state.get().rows).toBe(900);
+      expect(rows().filter((row) => row !== `${lead}${"😀é—".repeat(120)}`)).toEqual([]);
+    }
+  });
+
   it("of a progress bar is one row, however long it goes on", async () => {
     const { backend, task, log, rows, start } = begin();
     await start();
@@ -281,7 +294,8 @@ describe("a page of the fake log", () => {
   it("begins and ends at the border of a character", () => {
     const log = new FakeLog();
     log.append(new TextEncoder().encode("aé😀"));
-    expect(pageOf(log, false, { offset: 2 })).toMatchObject({ offset: 3, text: "😀", next_offset: 7 });
+    expect(pageOf(log, false, { tail: 5 })).toMatchObject({ offset: 3, text: "😀", next_offset: 7 });
+    expect(pageOf(log, false, { offset: 2 })).toMatchObject({ offset: 2, text: "\ufffd😀", next_offset: 7 });
     expect(pageOf(log, false, { offset: 0, limit: 5 })).toMatchObject({ text: "aé", next_offset: 3 });
     log.append(new Uint8Array([0xf0, 0x9f]));
     expect(pageOf(log, false, { offset: 7 })).toMatchObject({ text: "", next_offset: 7, over: false });

@@ -107,7 +107,7 @@ export class TaskLog {
     this.setAtEnd(true);
     if (!this.#detached || this.state.get().busy) return;
     await this.#page("later", async (age) => {
-      const page = await this.#ask({ tail: PAGE_BYTES });
+      const page = await this.#ask({ tail: PAGE_BYTES, limit: PAGE_BYTES });
       if (age === this.#age) this.#replace(page, false);
     });
   }
@@ -185,7 +185,7 @@ export class TaskLog {
     if (this.#paused || (this.#chunks.length > 0 && (this.#detached || this.state.get().over))) return this.#sleep(null);
     const age = this.#age;
     if (this.#chunks.length === 0) {
-      const page = await this.#ask({ tail: PAGE_BYTES });
+      const page = await this.#ask({ tail: PAGE_BYTES, limit: PAGE_BYTES });
       if (age === this.#age) this.#replace(page, false);
       return;
     }
@@ -193,7 +193,7 @@ export class TaskLog {
     const page = await this.#ask({ offset: next, limit: PAGE_BYTES, wait_ms: WAIT_MS });
     if (age !== this.#age || this.#closed || next !== this.#next()) return;
     if (this.#atEnd && page.total - page.next_offset > BEHIND_BYTES) {
-      const end = await this.#ask({ tail: PAGE_BYTES });
+      const end = await this.#ask({ tail: PAGE_BYTES, limit: PAGE_BYTES });
       if (age === this.#age) this.#replace(end, false);
       return this.#sleep(PAUSE_MS);
     }
@@ -271,7 +271,7 @@ export class TaskLog {
       // Behind a gap the same length reaches too far.
       if (page.next_offset > to) page = { ...(await this.#ask({ offset: page.offset, limit: to - page.offset })), truncated: page.truncated };
       if (page.next_offset <= page.offset || page.next_offset > to) break;
-      pages.push(page);
+      pages.push(at === from && from > 0 ? fromCharacter(page) : page);
       at = page.next_offset;
     }
     return pages;
@@ -354,6 +354,12 @@ const rowsOf = (chunk: Chunk) => chunk.lines.start.length + (chunk.gap > 0 ? 1 :
 /** A page as a chunk that follows a place in the stream. What lies between the two is a gap only if the engine says that it is lost. */
 function chunkOf(page: TaskOutput, follows: number): Chunk {
   return { offset: page.offset, next: page.next_offset, text: page.text, lines: linesOf(page.text), carried: 0, gap: page.truncated ? gapOf(follows, page.offset) : 0 };
+}
+
+/** A page that begins in the middle of a character begins with signs for its last bytes; these belong to the page before. */
+function fromCharacter(page: TaskOutput): TaskOutput {
+  const torn = page.truncated ? 0 : /^\ufffd{0,3}/.exec(page.text)![0].length;
+  return { ...page, offset: page.offset + torn, text: page.text.slice(torn) };
 }
 
 const isBehind = (page: TaskOutput) => gapOf(page.next_offset, page.total) > 0;
