@@ -89,12 +89,15 @@ export const journeys = {
     await page.shows(name, "demo agent");
     // The agent itself starts it: it is its task, and the folder is its own.
     await page.press("pane-split-right");
+    await page.addAgent("demo");
+    const second = await poll(async () => (await page.panes()).find((one) => one !== "" && one !== name), "the second pane");
+    await page.shows(second, "demo agent");
     await page.typeLine(name, `run: ${CARILLON} run --title knell -- sleep 2`);
     await poll(() => stage.cli("tasks", "list").some((task) => task.title === "knell" && task.state === "running"), "the task");
     // A badge is for what one has not seen: the eye is on the other pane now.
-    await page.press("pane", '[data-focused="false"]');
+    await page.typeLine(second, "say elsewhere");
     await poll(() => stage.cli("tasks", "list").some((task) => task.title === "knell" && task.state === "succeeded"), "the end of the task");
-    const [agent] = stage.cli("agent", "list");
+    const agent = stage.cli("agent", "list").find((one) => one.name === name);
     assert.equal(stage.cli("tasks", "list")[0].owner, agent.id);
     assert.equal(stage.cli("inbox", name).length, 1);
     await app.wd.wait('[data-testid="agent-done"], [data-testid="pane-done"]');
