@@ -4,6 +4,7 @@
 import fs from "node:fs";
 import path from "node:path";
 import { fileURLToPath } from "node:url";
+import { descendants } from "../e2e/processes.mjs";
 import { poll } from "../e2e/wait.mjs";
 import { median, percentile } from "./figures.mjs";
 import { CARILLON, Ground, probe, textFile } from "./ground.mjs";
@@ -46,16 +47,17 @@ export async function echo(figures, { flood, rounds, keys }) {
 export function floods(figures, { flood, rounds, keys }) {
   return Screen.with("flood", async (stage, ground) => {
     const file = textFile(flood);
-    const bare = () => flooded(ground, flood, (marks) => probe(["read", "sh", FLOOD, file, marks, "1"], ground.env));
+    const { size } = fs.statSync(file);
+    const bare = () => flooded(ground, size, (marks) => probe(["read", "sh", FLOOD, file, marks, "1"], ground.env));
     const alone = await withoutView(ground, file);
     const seen = await withView(ground, stage, file);
     const speeds = { bare: [], alone: [], seen: [] };
     const echoes = { idle: [], flooded: [] };
     for (let round = 1; round <= rounds; round += 1) {
       speeds.bare.push(await bare());
-      speeds.alone.push(await alone.flood(flood, round));
+      speeds.alone.push(await alone.flood(size, round));
       echoes.idle.push(...(await seen.keys(keys)));
-      speeds.seen.push(await seen.flood(flood, round, echoes.flooded));
+      speeds.seen.push(await seen.flood(size, round, echoes.flooded));
     }
     await stage.shoot("flooded");
     report(figures, speeds, echoes, alone, seen);
@@ -91,6 +93,16 @@ function speedOf(marks, bytes, round) {
   return (bytes * 1_000) / (ended - began);
 }
 
+/** What the file ends with, short enough for half a window. */
+function lastLine(file) {
+  const { size } = fs.statSync(file);
+  const bytes = Buffer.alloc(200);
+  const handle = fs.openSync(file);
+  fs.readSync(handle, bytes, 0, bytes.length, size - bytes.length);
+  fs.closeSync(handle);
+  return bytes.toString("latin1").trimEnd().split("\n").at(-1).slice(0, 40);
+}
+
 /** Adds the flooder and the echoer, not started; answers their ids and the file of marks. */
 async function prepare(ground, engine, file, name) {
   const marks = path.join(ground.folder, `${name}-marks`);
@@ -112,6 +124,7 @@ async function withoutView(ground, file) {
   await engine.call("agent_start", { agent: agents.flood, cols: 120, rows: 40 });
   const run = await running((...call) => engine.call(...call), agents.flood);
   await poll(async () => (await engine.call("terminal_text", { run })).text.includes("ready"), "the flooder");
+  const last = lastLine(file);
   const grown = [];
   return {
     grown,
@@ -120,6 +133,7 @@ async function withoutView(ground, file) {
       resetPeak(engine.pid);
       await engine.call("terminal_write", { run, data: "\n" });
       const speed = await poll(() => speedOf(marks, bytes, round), "the flood's end", FLOOD_MS);
+      await poll(async () => (await engine.call("terminal_text", { run })).text.includes(last), "the flood's last line", 60_000);
       grown.push(peakOf(engine.pid) - before);
       return speed;
     },
@@ -178,12 +192,17 @@ async function withView(ground, stage, file) {
   }
   const texts = () => wd.run("return [...document.querySelectorAll('.xterm-rows')].map((rows) => rows.textContent);");
   await poll(async () => (await texts()).filter((text) => text.includes("r")).length === 2, "both terminals in their panes", 20_000);
-  return new Seen(app, runs, marks, texts);
+  return new Seen(app, runs, marks, texts, lastLine(file));
+}
+
+/** The web view's process that runs the page. */
+function pageOf(app) {
+  return descendants(app).find(({ name }) => name.startsWith("WebKitWebProces")).pid;
 }
 
 class Seen {
-  constructor(app, runs, marks, texts) {
-    Object.assign(this, { app, runs, marks, texts, grown: [], pageGrown: [], gaps: [], fresh: [] });
+  constructor(app, runs, marks, texts, last) {
+    Object.assign(this, { app, runs, marks, texts, last, grown: [], pageGrown: [], gaps: [], fresh: [] });
   }
 
   async keys(count) {
@@ -202,24 +221,18 @@ class Seen {
     await app.wd.rpc("terminal_write", { run: this.runs.flood, data: "\n" });
     let speed = null;
     while ((speed = speedOf(this.marks, bytes, round)) === null) {
-      const took = await this.keys(10);
-      // Those that were typed after the flood's end do not count; the last ten may be among them.
+      const took = await this.keys(4);
+      // Those that were typed after the flood's end do not count; the last may be among them.
       if (speedOf(this.marks, bytes, round) === null) echoes.push(...took);
     }
     const ended = performance.now();
-    await poll(() => this.atEnd(), "the flood's end on the screen", 60_000);
+    const isThere = (text) => text.replaceAll("\u00a0", " ").includes(this.last);
+    await poll(async () => (await this.texts()).some(isThere), "the flood's last line on the screen", 60_000);
     this.fresh.push(performance.now() - ended);
     this.gaps.push(await app.wd.run("return window.__gap;"));
     this.grown.push(peakOf(app.pid) - before[0]);
     this.pageGrown.push(peakOf(page) - before[1]);
     return speed;
-  }
-
-  /** Whether the pane shows what the engine's model of the screen shows. */
-  async atEnd() {
-    const { text } = await this.app.wd.rpc("terminal_text", { run: this.runs.flood });
-    const last = text.trimEnd().split("\n").at(-1).trim();
-    return last !== "" && (await this.texts()).some((shown) => shown.replaceAll("\u00a0", " ").includes(last));
   }
 
   async end() {

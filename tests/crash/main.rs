@@ -5,6 +5,7 @@
 mod support;
 
 mod exits;
+mod flat;
 mod recovery;
 mod rounds;
 mod seams;

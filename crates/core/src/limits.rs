@@ -20,6 +20,8 @@ pub const WAIT_MAX_MS: u64 = 30_000;
 pub const TERMINAL_LOG_MAX_BYTES: u64 = 64 * 1024 * 1024;
 /// The screen is saved with its offset each time that so many bytes were read since the last time.
 pub const CHECKPOINT_EVERY_BYTES: u64 = 8 * 1024 * 1024;
+/// Screens of ended runs that are kept ready.
+pub const COLD_TERMINALS: usize = 16;
 /// Lines of scrollback that the screen model keeps.
 pub const SCROLLBACK_LINES: usize = 2_000;
 /// Change rows that are kept; a reader that is further behind fetches all anew.

@@ -49,6 +49,8 @@ pub struct Paths {
     pub secrets: PathBuf,
     /// Environments of tasks that wait in line, one file (0600) per content.
     pub envs: PathBuf,
+    /// The temp directory of programs that are asked for their version; there only meanwhile.
+    pub probe: PathBuf,
     /// The repository of `--demo`.
     pub demo: PathBuf,
 }
@@ -64,6 +66,7 @@ impl Paths {
             runs: home.join("runs"),
             secrets: home.join("secrets"),
             envs: home.join("envs"),
+            probe: home.join("probe"),
             demo: home.join("demo"),
         }
     }

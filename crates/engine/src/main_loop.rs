@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, Sender};
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use crate::config::Paths;
 use crate::error::Error;
@@ -28,6 +28,8 @@ pub struct MainLoop {
     pub(crate) accepting: bool,
     /// Tasks that wait for another one and take no slot meanwhile.
     pub(crate) lent: Lent,
+    /// When old tasks were looked for last.
+    pub(crate) retired: Instant,
     /// What in this batch a crash would be telling about; see [`crate::seam`].
     pub(crate) marks: Vec<&'static str>,
     /// What is done when the batch is committed.
@@ -70,6 +72,7 @@ impl MainLoop {
             report,
             accepting: true,
             lent: Lent::new(),
+            retired: Instant::now(),
             marks: Vec::new(),
             later: Vec::new(),
             newest: newest.clone(),
@@ -102,6 +105,7 @@ impl MainLoop {
     /// for the end, when the batch holds one.
     fn run_batch(&mut self, batch: Vec<Event>) -> Option<Sender<()>> {
         let mut closed = None;
+        let mut spent = false;
         let again: Vec<Event> = batch.iter().filter_map(Event::again).collect();
         let durable = batch.iter().any(Event::is_promise);
         let begun = self.store.begin_batch(durable);
@@ -122,14 +126,17 @@ impl MainLoop {
                 Event::TempBuried { run } => {
                     self.marks.push("temp buried");
                     self.commit("noting a buried temp directory", |tx| runs::set_temp_buried(tx, &run));
-                    self.forget_spent();
+                    spent = true;
                 }
                 Event::DirDropped { run } => {
                     self.commit("noting a dropped run directory", |tx| runs::set_dir_dropped(tx, &run));
-                    self.forget_spent();
+                    spent = true;
                 }
                 Event::Closed { done } => closed = Some(done),
             }
+        }
+        if spent {
+            self.forget_spent();
         }
         let marks = std::mem::take(&mut self.marks);
         marks.iter().for_each(|mark| seam::reach(&format!("before the commit: {mark}")));
@@ -270,9 +277,9 @@ impl MainLoop {
 
     /// Keeps the newest directories of an agent: the running one and the one before it.
     fn drop_old_runs(&mut self, row: &RunRow) {
-        let Ok(kept) = self.store.read(runs::with_dir) else { return };
-        let older =
-            kept.iter().filter(|r| row.agent.is_some() && r.agent == row.agent && r.state.is_terminal());
+        let Some(agent) = &row.agent else { return };
+        let Ok(kept) = self.store.read(|db| runs::with_dir_of(db, agent)) else { return };
+        let older = kept.iter().filter(|run| run.state.is_terminal());
         for old in older.skip(limits::RUNS_KEPT_PER_AGENT - 1) {
             self.drop_dir(&old.id);
         }

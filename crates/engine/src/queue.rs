@@ -1,6 +1,7 @@
 //! The queue of background tasks: who gets a slot, and what the end of a run means for its task.
 
 use std::collections::HashMap;
+use std::time::{Duration, Instant};
 
 use carillon_core::id::{MessageId, ProjectId, RunId};
 use carillon_core::task::{self, Effect, Event, State};
@@ -20,6 +21,9 @@ pub(crate) type Lent = HashMap<RunId, usize>;
 
 /// Size of a task's terminal that nobody looks at, in columns and rows.
 const TTY: OrderIo = OrderIo::Terminal { cols: 120, rows: 40 };
+
+/// How often the end of a task is a reason to look for old ones.
+const RETIRE_EVERY: Duration = Duration::from_secs(600);
 
 impl MainLoop {
     /// Gives free slots to those in line, in their order.
@@ -154,6 +158,9 @@ impl MainLoop {
                 Ok(())
             }
         })?;
+        if state.is_terminal() && self.retired.elapsed() > RETIRE_EVERY {
+            self.retire_tasks()?;
+        }
         for effect in effects {
             match effect {
                 Effect::FillSlots => self.fill_slots(&attempt.project),
@@ -212,6 +219,7 @@ impl MainLoop {
     /// Drops the logs of tasks that ended long ago, or that take too much room together, and the
     /// records of those that ended very long ago.
     pub(crate) fn retire_tasks(&mut self) -> Result<(), Error> {
+        self.retired = Instant::now();
         let now = now_ms();
         let kept = self.store.read(runs::with_dir)?;
         let mut bytes = 0;

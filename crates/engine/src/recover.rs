@@ -53,6 +53,7 @@ impl MainLoop {
             // Whether its strays were ended before the engine went away is not known.
             self.clear_up(&row, row.state == State::Lost(LostWhy::SupervisorGone));
         }
+        let _ = std::fs::remove_dir_all(&self.paths.probe);
         self.drop_spent_dirs()?;
         self.retire_tasks()?;
         let needed = self.store.read(carillon_store::tasks::env_keys)?.into_iter().collect();

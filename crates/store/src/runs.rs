@@ -68,6 +68,14 @@ pub fn with_dir(db: &Connection) -> Sql<Vec<RunRow>> {
     select(db, "WHERE dir_state = 'kept' ORDER BY created_ms DESC, rowid DESC")
 }
 
+/// The runs of an agent whose directory is kept, the newest first.
+pub fn with_dir_of(db: &Connection, agent: &AgentId) -> Sql<Vec<RunRow>> {
+    let mut statement = db.prepare_cached(&format!(
+        "SELECT {COLUMNS} FROM runs WHERE agent = ?1 AND dir_state = 'kept' ORDER BY created_ms DESC, rowid DESC"
+    ))?;
+    statement.query_map([agent.as_str()], read)?.collect()
+}
+
 /// The newest run of an agent.
 pub fn newest_of(db: &Connection, agent: &AgentId) -> Sql<Option<RunRow>> {
     db.prepare_cached(&format!(

@@ -108,7 +108,7 @@ impl Host {
             Err(error) => tracing::debug!(%run, %error, "no supervisor answers"),
         }
         self.set_connected(run);
-        self.forget_outlet(run);
+        self.forget(run);
         report.over(run);
     }
 

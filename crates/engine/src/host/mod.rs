@@ -120,7 +120,14 @@ impl Host {
         let built = Terminal::from_log(run, &self.run_dir(run))
             .map_err(|e| format!("the output of this run is not kept any more ({e})"))?;
         let terminal = Arc::new(built);
-        Ok(self.terminals().entry(run.clone()).or_insert(terminal).clone())
+        let mut terminals = self.terminals();
+        // Screens of ended runs are built again when somebody looks; only a few are kept ready.
+        let cold: Vec<RunId> =
+            terminals.iter().filter(|(_, t)| !t.is_live()).map(|(run, _)| run.clone()).collect();
+        if cold.len() >= limits::COLD_TERMINALS {
+            cold.iter().for_each(|run| drop(terminals.remove(run)));
+        }
+        Ok(terminals.entry(run.clone()).or_insert(terminal).clone())
     }
 
     /// The outlet of a run that is watched.
@@ -190,9 +197,10 @@ impl Host {
         }
     }
 
-    /// Lets a run that is over go; its screen stays for who looks.
-    pub(crate) fn forget_outlet(&self, run: &RunId) {
+    /// Lets a run that is over go. Its screen is saved, and built again for who looks.
+    pub(crate) fn forget(&self, run: &RunId) {
         self.outlets().remove(run);
+        self.terminals().remove(run);
     }
 }
 

@@ -14,6 +14,8 @@ use crate::world::Facts;
 
 /// Time that strays of a dead supervisor get to end by themselves.
 const STRAY_GRACE: Duration = Duration::from_millis(2_000);
+/// Most rounds of looking for strays and ending them.
+const STRAY_ROUNDS: usize = 5;
 
 impl Host {
     pub(crate) fn observe_run(&self, row: &RunRow) -> Result<(Observed, Facts), String> {
@@ -48,14 +50,19 @@ impl Host {
     /// Ends what a dead supervisor left, by the marker in its environment. Blocks until it is gone
     /// or the grace is over.
     pub(crate) fn end_strays_of(&self, run: &RunId) {
-        let of_run: Vec<_> = strays::strays().into_iter().filter(|stray| stray.run == run.as_str()).collect();
-        if of_run.is_empty() {
-            return;
+        // What forked while it was being ended is met in the next round.
+        for _ in 0..STRAY_ROUNDS {
+            let all = strays::strays();
+            let of_run: Vec<_> = all.into_iter().filter(|stray| stray.run == run.as_str()).collect();
+            if of_run.is_empty() {
+                return;
+            }
+            for stray in &of_run {
+                tracing::warn!(%run, pid = stray.pid, name = stray.name, "ending a process that its supervisor left");
+            }
+            strays::end(&of_run, STRAY_GRACE);
         }
-        for stray in &of_run {
-            tracing::warn!(%run, pid = stray.pid, name = stray.name, "ending a process that its supervisor left");
-        }
-        strays::end(&of_run, STRAY_GRACE);
+        tracing::error!(%run, "some processes of a run could not be ended; the next start tries again");
     }
 }
 

@@ -91,6 +91,10 @@ impl Terminal {
         self.log.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
+    pub(crate) fn is_live(&self) -> bool {
+        self.outlet.is_live()
+    }
+
     /// Offset up to which the screen is right.
     pub(crate) fn fed(&self) -> u64 {
         self.model().fed

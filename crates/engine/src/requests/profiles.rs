@@ -1,5 +1,6 @@
 //! Profiles: adding, detecting, removing.
 
+use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
 use std::time::Duration;
@@ -13,6 +14,7 @@ use carillon_store::profiles;
 
 use crate::engine::Engine;
 use crate::error::Error;
+use crate::host::Vars;
 use crate::main_loop::now_ms;
 use crate::requests::find::find;
 use crate::secrets;
@@ -66,9 +68,8 @@ impl Engine {
             Error::invalid(message, "use claude, codex, gemini, opencode, acp or plain")
         })?;
         check_env(&new.env)?;
-        let vars = self.inner.host.user_env();
-        let program = resolve(&new.program, &vars, Path::new("/"))?;
-        let version = known_version(adapter, &program, &vars);
+        let program = resolve(&new.program, &self.inner.host.user_env(), Path::new("/"))?;
+        let version = self.with_probe_env(|vars| known_version(adapter, &program, vars))?;
         let policy = match adapter {
             Adapter::Plain => Policy::Allow,
             // These have an approval mode of their own, which a background command must not bypass.
@@ -117,9 +118,8 @@ impl Engine {
 
     /// The agent CLIs on the user's PATH, with their versions. Takes as long as they take to tell.
     pub fn detect_profiles(&self) -> Result<Vec<DetectedView>, Error> {
-        let vars = self.inner.host.user_env();
         let known = self.profiles()?;
-        let found = detect::detect(&vars);
+        let found = self.with_probe_env(|vars| detect::detect(vars))?;
         Ok(found
             .into_iter()
             .map(|one| DetectedView {
@@ -133,6 +133,25 @@ impl Engine {
     }
 }
 
+impl Engine {
+    /// Runs `probe` with the user's environment and a temp directory of ours, which goes afterwards:
+    /// some agent programs leave files there when they are only asked for their version.
+    fn with_probe_env<T>(&self, probe: impl FnOnce(&Vars) -> T) -> Result<T, Error> {
+        let dir = &self.inner.paths.probe;
+        let failed = |e: std::io::Error| {
+            Error::failed(format!("{} cannot be made: {e}", dir.display()), "check the data directory")
+        };
+        // Two probes at a time may share it; who is last removes it.
+        std::fs::DirBuilder::new().recursive(true).mode(0o700).create(dir).map_err(failed)?;
+        let mut vars = Vars::clone(&self.inner.host.user_env());
+        vars.retain(|(name, _)| !["TMPDIR", "TMP", "TEMP"].iter().any(|temp| name == temp));
+        vars.extend(["TMPDIR", "TMP", "TEMP"].map(|name| (name.into(), dir.clone().into_os_string())));
+        let found = probe(&vars);
+        let _ = std::fs::remove_dir_all(dir);
+        Ok(found)
+    }
+}
+
 fn profile_of<'a>(known: &'a [Profile], found: &detect::Detected) -> Option<&'a Profile> {
     let adapter = found.adapter.to_string();
     let bare = found.program.file_name().map(|name| name.to_string_lossy().into_owned());
@@ -142,7 +161,7 @@ fn profile_of<'a>(known: &'a [Profile], found: &detect::Detected) -> Option<&'a 
 }
 
 /// Finds a program as the user's shell would.
-pub(crate) fn resolve(program: &str, vars: &crate::host::Vars, cwd: &Path) -> Result<PathBuf, Error> {
+pub(crate) fn resolve(program: &str, vars: &Vars, cwd: &Path) -> Result<PathBuf, Error> {
     let path =
         vars.iter().find(|(name, _)| name == "PATH").map(|(_, value)| value.clone()).unwrap_or_default();
     programs::resolve_program(program, &path, cwd)
@@ -150,7 +169,7 @@ pub(crate) fn resolve(program: &str, vars: &crate::host::Vars, cwd: &Path) -> Re
 }
 
 /// Only programs that are known to answer `--version` without side effects are asked for it.
-fn known_version(adapter: Adapter, program: &Path, vars: &crate::host::Vars) -> Option<String> {
+fn known_version(adapter: Adapter, program: &Path, vars: &Vars) -> Option<String> {
     match adapter {
         Adapter::Acp | Adapter::Plain => None,
         Adapter::Claude | Adapter::Codex | Adapter::Gemini | Adapter::Opencode => {
