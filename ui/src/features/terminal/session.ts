@@ -2,7 +2,6 @@
 
 import { FitAddon } from "@xterm/addon-fit";
 import { SearchAddon } from "@xterm/addon-search";
-import { Unicode11Addon } from "@xterm/addon-unicode11";
 import { WebLinksAddon } from "@xterm/addon-web-links";
 import { Terminal } from "@xterm/xterm";
 import type { Backend, BackendError } from "../../backend/backend";
@@ -17,6 +16,7 @@ import { type PullState, Puller } from "./pull";
 import { silence } from "./silence";
 import "./styles";
 import { DARK, LIGHT, MONO } from "./themes";
+import { CELL_WIDTHS } from "./widths";
 
 const RESIZE_AFTER_MS = 60;
 /** How long the web view has to paste by itself before the clipboard is read by the page. */
@@ -98,8 +98,8 @@ export class TerminalSession {
     const quiet = silence(terminal);
     terminal.loadAddon(this.#fit);
     terminal.loadAddon(this.#search);
-    terminal.loadAddon(new Unicode11Addon());
-    terminal.unicode.activeVersion = "11";
+    terminal.unicode.register(CELL_WIDTHS);
+    terminal.unicode.activeVersion = CELL_WIDTHS.version;
     terminal.loadAddon(new WebLinksAddon((event, url) => this.#followLink(event, url), {
       hover: (_event, url) => hooks.hoverUrl(url),
       leave: () => hooks.hoverUrl(null),
