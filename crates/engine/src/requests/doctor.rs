@@ -79,7 +79,7 @@ impl Engine {
         if strays.is_empty() {
             return Ok(Check::ok(
                 "processes",
-                format!("{} runs are live, nothing is left of others", live.len()),
+                format!("live runs: {}; nothing is left of others", live.len()),
             ));
         }
         Ok(Check::warn(
