@@ -16,7 +16,7 @@ const SIZES = {
     tasks: 1_000, theirs: 200, ends: 60, finished: 10_000, live: 200, boots: 5, logBytes: 2_000_000_000, tails: 9,
   },
   quick: {
-    paints: 2, weighings: 1, supervisors: 2, spawns: 5, flood: 100_000_000, rounds: 1, keys: 20,
+    paints: 2, weighings: 1, supervisors: 2, spawns: 5, flood: 300_000_000, rounds: 1, keys: 20,
     tasks: 100, theirs: 20, ends: 5, finished: 300, live: 10, boots: 2, logBytes: 100_000_000, tails: 3,
   },
 };

@@ -17,8 +17,9 @@ const NEXTEST = ["install", "cargo-nextest", "--locked", "--no-default-features"
 /** Makes everything ready for `purpose`, "start" or "test", short of the Rust build. */
 export async function setUp(purpose) {
   node();
-  await systemPackages(purpose);
+  // What only the user can bring comes first: nobody should wait for packages to be told of it.
   rust(purpose);
+  await systemPackages(purpose);
   await npmPackages();
   await userInterface();
   if (purpose === "test") await nextest();
@@ -60,7 +61,7 @@ async function npmPackages() {
   if (readStamp(stamp) !== want) {
     say.busy("installing the npm packages");
     if ((await npm(["ci", "--include=dev", "--no-audit", "--no-fund"])) !== 0) {
-      throw new Stop("The npm packages could not be installed.", "What npm said stands above. Without a network they cannot come; else try again.");
+      throw new Stop("The npm packages could not be installed.", "What npm said stands above. Is the network there? If npm calls package-lock.json out of step, that is a fault of this version: please report it.");
     }
     writeStamp(stamp, want);
   }

@@ -6,7 +6,8 @@ import path from "node:path";
 import { run, say, Stop, tellStops } from "./say.mjs";
 import { ROOT, setUp } from "./setup.mjs";
 
-const BINARIES = path.join(ROOT, "target/release");
+/** Where cargo puts what it builds: the caller may have chosen another place. */
+const BINARIES = path.resolve(ROOT, process.env.CARGO_TARGET_DIR ?? "target", "release");
 /** A key press reaches us from the terminal and again from npm, which hands it on: within this time it is the same one. */
 const SAME_SIGNAL_MS = 500;
 

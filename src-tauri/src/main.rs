@@ -100,7 +100,10 @@ fn run(app: &App, home: PathBuf, renderer: renderer::Renderer, repository: Optio
 fn log() {
     let filter = tracing_subscriber::EnvFilter::try_from_env("CARILLON_LOG")
         .unwrap_or_else(|_| tracing_subscriber::EnvFilter::new("warn"));
-    tracing_subscriber::fmt().with_env_filter(filter).with_writer(std::io::stderr).with_target(false).init();
+    // A message that cannot be written is lost: that must not cost more than the message.
+    let log =
+        tracing_subscriber::fmt().with_env_filter(filter).with_writer(std::io::stderr).with_target(false);
+    log.log_internal_errors(false).init();
 }
 
 fn no_display(why: &str) -> String {

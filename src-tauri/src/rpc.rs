@@ -24,6 +24,7 @@ pub async fn rpc(
         "desktop_quit" => quit(&app, read(params)?).await,
         "desktop_pick_folder" => pick_folder(&handle).await,
         "desktop_open_url" => open_url(&handle, &read::<OpenUrl>(params)?.url).await,
+        "desktop_close" => close(&handle),
         "desktop_notify" => notify(&handle, read(params)?),
         _ => app.rpc(&method, params).await,
     }
@@ -114,6 +115,18 @@ async fn open_url(handle: &AppHandle, text: &str) -> Result<Value, ApiError> {
         )),
         Err(_) => Err(ApiError::failed("Carillon is quitting")),
     }
+}
+
+/// Closes the window as its close button does: with the question, where there is one to put.
+fn close(handle: &AppHandle) -> Result<Value, ApiError> {
+    let closing = handle.clone();
+    let closed = handle.run_on_main_thread(move || {
+        if let Some(Err(error)) = window::main_window(&closing).map(|window| window.close()) {
+            tracing::error!("The window could not be closed: {error}");
+        }
+    });
+    closed.map_err(|error| ApiError::failed(format!("the window could not be closed: {error}")))?;
+    Ok(json!({}))
 }
 
 #[derive(Deserialize)]

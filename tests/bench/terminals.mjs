@@ -20,6 +20,7 @@ const FLOOD_MS = 300_000;
 const ns = (values) => values.map((value) => value / 1e6);
 
 function addEcho(figures, where, idle, flooded, reference) {
+  if (flooded.length === 0) throw new Error("the flood was over before a key was typed");
   const [before, meanwhile] = [percentile(idle, 0.95), percentile(flooded, 0.95)];
   const beside = reference ? { reference: ["bare terminal", median(reference.idle)] } : {};
   figures.add(`${where}: key to echo, idle, median`, median(idle), "ms", { ...beside, note: `${idle.length} keys` });

@@ -11,3 +11,4 @@ mod rounds;
 mod seams;
 mod tasks;
 mod temp;
+mod unfriendly;

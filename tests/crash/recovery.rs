@@ -63,7 +63,7 @@ fn a_supervisor_that_was_killed_leaves_a_lost_run_and_no_process() {
     world.start(&[]);
     let over = world.wait_until_over("one");
     assert_eq!(over["run"]["state"], "lost");
-    assert_eq!(over["run"]["reason"], "lost: its supervisor was killed");
+    assert_eq!(over["run"]["reason"], "lost: its supervisor left no record of the end");
     world.wait_for("no process left", || world.processes().is_empty().then_some(()));
     world.wait_for("no temp left", || world.temp_entries().is_empty().then_some(()));
 }

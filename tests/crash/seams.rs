@@ -16,7 +16,8 @@ fn start_task(world: &World, name: &str, script: &str) -> Child {
     let script = format!("echo x >> {}; {script}", count.display());
     run.args(["run", "--owner", "boss", "--title", name, "--", "sh", "-c", &script]);
     // Inside a run the command line waits for an engine that restarts; so does this one.
-    run.env("CARILLON_SOCKET", world.home().join("carillon.sock")).current_dir(world.repo());
+    run.env_remove("CARILLON_HOME").env("CARILLON_SOCKET", world.home().join("carillon.sock"));
+    run.current_dir(world.repo());
     run.stdout(Stdio::null()).spawn().expect("carillon run")
 }
 

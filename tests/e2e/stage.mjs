@@ -16,7 +16,7 @@ import { WebDriver } from "./wd.mjs";
 import * as x11 from "./x11.mjs";
 
 const ROOT = fileURLToPath(new URL("../..", import.meta.url));
-const BINARIES = process.env.CARILLON_BINARIES ?? path.join(ROOT, "target/debug");
+const BINARIES = process.env.CARILLON_BINARIES ?? path.resolve(ROOT, process.env.CARGO_TARGET_DIR ?? "target", "debug");
 export const DESKTOP = path.join(BINARIES, "carillon-desktop");
 export const CARILLON = path.join(BINARIES, "carillon");
 /** Where pictures and logs are kept. */
@@ -251,7 +251,9 @@ export class Stage {
     for (const app of this.apps) await app.abandon();
     let left = this.leftovers();
     await poll(() => (left = this.leftovers()).length === 0, "nothing left", 5_000).catch(() => {});
-    for (const one of carriers("CARILLON_HOME", this.home)) {
+    // The app carries its home; its runs carry its socket.
+    const socket = path.join(this.home, "carillon.sock");
+    for (const one of [...carriers("CARILLON_HOME", this.home), ...carriers("CARILLON_SOCKET", socket)]) {
       try {
         process.kill(one.pid, "SIGKILL");
       } catch {

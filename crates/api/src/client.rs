@@ -89,10 +89,13 @@ impl Client {
         params: &Value,
         patience: Duration,
     ) -> Result<Value, ApiError> {
+        let until = Instant::now() + patience;
         loop {
             match self.call(method, params.clone()) {
-                Err(error) if error.code == Code::NoEngine => {
-                    *self = Self::connect_patiently(&self.socket.clone(), patience)?;
+                Err(error) if error.code == Code::NoEngine && Instant::now() < until => {
+                    std::thread::sleep(RETRY);
+                    let rest = until.saturating_duration_since(Instant::now());
+                    *self = Self::connect_patiently(&self.socket.clone(), rest)?;
                 }
                 other => return other,
             }

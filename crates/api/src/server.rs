@@ -120,7 +120,8 @@ async fn serve(app: App, stream: UnixStream) {
                     return;
                 }
             }
-            line = lines.next() => match line {
+            // Without a free slot nothing more is read, but answers still go out.
+            line = lines.next(), if slots.available_permits() > 0 => match line {
                 Some(Ok(line)) => {
                     let Ok(slot) = slots.clone().acquire_owned().await else { return };
                     let (app, answers) = (app.clone(), answers.clone());

@@ -1,5 +1,7 @@
 //! The commands on background tasks; part of the list in [`crate::commands`].
 
+use std::ffi::OsString;
+use std::os::unix::ffi::OsStringExt;
 use std::time::Duration;
 
 use base64::Engine as _;
@@ -22,7 +24,9 @@ struct TaskAdd {
     project: Option<String>,
     command: Vec<String>,
     cwd: Option<String>,
-    env: Option<Vec<(String, String)>>,
+    /// The caller's environment in base64: `NAME=VALUE` entries, each closed by a zero byte. It may
+    /// hold any bytes.
+    env_data: Option<String>,
     title: Option<String>,
     timeout_ms: Option<u64>,
     log_max: Option<u64>,
@@ -160,6 +164,17 @@ fn pack(page: OutputPage, encoding: Encoding) -> TaskOutput {
     }
 }
 
+fn parse_env(data: &str) -> Result<Vec<(OsString, OsString)>, ApiError> {
+    let bytes =
+        STANDARD.decode(data).map_err(|e| ApiError::invalid(format!("env_data is no base64: {e}")))?;
+    let entries = bytes.split(|byte| *byte == 0).filter_map(|entry| {
+        let at = entry.iter().position(|byte| *byte == b'=')?;
+        let os = |bytes: &[u8]| OsString::from_vec(bytes.to_vec());
+        Some((os(&entry[..at]), os(&entry[at + 1..])))
+    });
+    Ok(entries.collect())
+}
+
 fn new_task(request: TaskAdd) -> Result<NewTask, ApiError> {
     let id = request.id.map(|id| TaskId::parse(&id)).transpose();
     Ok(NewTask {
@@ -168,9 +183,7 @@ fn new_task(request: TaskAdd) -> Result<NewTask, ApiError> {
         project: request.project,
         command: request.command,
         cwd: request.cwd.map(Into::into),
-        env: request
-            .env
-            .map(|vars| vars.into_iter().map(|(name, value)| (name.into(), value.into())).collect()),
+        env: request.env_data.map(|data| parse_env(&data)).transpose()?,
         title: request.title,
         timeout_ms: request.timeout_ms,
         log_max: request.log_max,

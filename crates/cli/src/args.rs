@@ -144,7 +144,7 @@ pub(crate) struct Run {
     /// End it after this time, like 90s or 2h.
     #[arg(long, value_name = "DURATION")]
     pub(crate) timeout: Option<String>,
-    /// Keep at most so much of its output, like 64MiB: the head and the tail.
+    /// Keep at most so much of its output, like 64MiB (never less than 64KiB): the head and the tail.
     #[arg(long, value_name = "BYTES")]
     pub(crate) log_max: Option<String>,
     /// Give it a terminal.

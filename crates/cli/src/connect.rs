@@ -1,6 +1,6 @@
 //! Reaching the engine.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use carillon_api::{ApiError, Client};
@@ -18,13 +18,17 @@ impl Connection {
     /// Connects to the engine of the environment. Inside a run its engine is only away for a
     /// restart, so it is waited for.
     pub(crate) fn open() -> Result<Self, ApiError> {
-        let inside = std::env::var_os("CARILLON_SOCKET").filter(|socket| !socket.is_empty());
+        let named = |name: &str| std::env::var_os(name).filter(|value| !value.is_empty());
+        // No run is given CARILLON_HOME: where it is set, somebody means that one.
+        let inside = named("CARILLON_SOCKET").filter(|_| named("CARILLON_HOME").is_none());
         let wait = Duration::from_millis(limits::ENGINE_PATIENCE_MS);
         let (socket, patience) = match inside {
             Some(socket) => (PathBuf::from(socket), wait),
             None => (default_socket()?, Duration::ZERO),
         };
-        Ok(Self { client: Client::connect_patiently(&socket, patience)?, patience: wait })
+        let client =
+            Client::connect_patiently(&socket, patience).map_err(|error| unreachable(error, &socket))?;
+        Ok(Self { client, patience: wait })
     }
 
     /// Calls a command that changes something.
@@ -35,6 +39,22 @@ impl Connection {
     /// Calls a command that may be repeated without harm, also across a restart of the engine.
     pub(crate) fn ask(&mut self, method: &str, params: Value) -> Result<Value, ApiError> {
         self.client.call_again(method, &params, self.patience)
+    }
+}
+
+/// An engine that lives and has lost its socket cannot be reached by anybody.
+fn unreachable(error: ApiError, socket: &Path) -> ApiError {
+    let lock = socket.with_file_name("lock");
+    let pid = std::fs::read_to_string(lock).ok().and_then(|text| text.trim().parse::<u32>().ok());
+    let lives = pid.is_some_and(|pid| Path::new(&format!("/proc/{pid}/exe")).exists());
+    match pid {
+        Some(pid) if lives && !socket.exists() => ApiError::no_engine(
+            format!("Carillon (process {pid}) has lost its socket {}", socket.display()),
+            format!(
+                "end it with `kill {pid}` and start it again: agents and tasks are found again or stopped cleanly"
+            ),
+        ),
+        _ => error,
     }
 }
 

@@ -4,6 +4,7 @@ use std::io::Write;
 use std::process::ExitCode;
 
 use carillon_api::{ApiError, Code};
+use carillon_core::plain::{is_plain, plain};
 use serde_json::{Value, json};
 
 pub(crate) const WRONG_USE: u8 = 2;
@@ -50,15 +51,15 @@ pub(crate) fn print(value: &Value, json: bool, words: impl FnOnce(&Value) -> Str
     match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) if error.kind() == std::io::ErrorKind::BrokenPipe => ExitCode::SUCCESS,
-        Err(_) => ExitCode::FAILURE,
+        Err(error) => {
+            let _ = writeln!(std::io::stderr(), "carillon: the answer cannot be written: {error}");
+            ExitCode::FAILURE
+        }
     }
 }
 
-/// A text field of an answer, made fit for a terminal: no control characters reach it.
+/// A text field of an answer, made fit for a terminal: nothing in it moves, turns or hides.
 pub(crate) fn text<'a>(value: &'a Value, field: &str) -> std::borrow::Cow<'a, str> {
     let text = value.get(field).and_then(Value::as_str).unwrap_or("-");
-    if text.chars().any(char::is_control) {
-        return text.chars().filter(|c| !c.is_control()).collect::<String>().into();
-    }
-    text.into()
+    if text.chars().all(is_plain) { text.into() } else { plain(text).into() }
 }

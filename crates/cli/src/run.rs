@@ -1,8 +1,11 @@
 //! `carillon run`: a command in the background, with the caller's environment and directory.
 
+use std::os::unix::ffi::OsStrExt;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
 use carillon_api::wire_tasks::{Task, TaskState};
 use carillon_api::{ApiError, Code};
 use carillon_core::quantity;
@@ -44,15 +47,18 @@ fn request(args: Run) -> Result<Value, ApiError> {
     let timeout_ms = args.timeout.as_deref().map(quantity::duration_ms).transpose();
     let log_max = args.log_max.as_deref().map(quantity::bytes).transpose();
     let owner = args.owner.or_else(|| std::env::var("CARILLON_AGENT").ok().filter(|id| !id.is_empty()));
-    let env: Vec<(String, String)> = std::env::vars_os()
-        .filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?)))
-        .collect();
+    let mut env = Vec::new();
+    for (name, value) in std::env::vars_os() {
+        for part in [name.as_bytes(), b"=", value.as_bytes(), b"\0"] {
+            env.extend_from_slice(part);
+        }
+    }
     Ok(json!({
         "id": uuid::Uuid::new_v4().simple().to_string(),
         "owner": owner,
         "command": args.command,
         "cwd": absolute_cwd(args.cwd)?,
-        "env": env,
+        "env_data": STANDARD.encode(env),
         "title": args.title,
         "timeout_ms": timeout_ms.map_err(|e| wrong("timeout", e))?,
         "log_max": log_max.map_err(|e| wrong("log-max", e))?,

@@ -18,8 +18,11 @@ use crate::outcome::print;
 pub(crate) fn run(serve: &args::Serve) -> Result<ExitCode, ApiError> {
     log_to_stderr();
     // Registered before the engine starts anything: from here on every way out is a clean one.
-    let mut signals = Signals::new([SIGTERM, SIGINT, SIGHUP, SIGQUIT])
-        .map_err(|e| ApiError::failed(format!("signals cannot be received: {e}")))?;
+    let heard = [SIGTERM, SIGINT, SIGHUP, SIGQUIT]
+        .into_iter()
+        .filter(|signal| *signal != SIGHUP || !is_hangup_ignored());
+    let mut signals =
+        Signals::new(heard).map_err(|e| ApiError::failed(format!("signals cannot be received: {e}")))?;
     let config = Config::from_environment(own_binary()?, true)
         .ok_or_else(|| ApiError::failed("you have no home directory; set HOME or CARILLON_HOME"))?;
     let app = App::open(config).map_err(|error| as_api_error(&error))?;
@@ -50,6 +53,15 @@ pub(crate) fn own_binary() -> Result<PathBuf, ApiError> {
     std::env::current_exe().map_err(|e| ApiError::failed(format!("the path of this program is unknown: {e}")))
 }
 
+/// Whether we were started with `nohup` or the like: then a hang-up must not end us.
+fn is_hangup_ignored() -> bool {
+    // SAFETY: both structures are plain data that the call fills in; a null new action only asks.
+    unsafe {
+        let mut now: libc::sigaction = std::mem::zeroed();
+        libc::sigaction(libc::SIGHUP, std::ptr::null(), &mut now) == 0 && now.sa_sigaction == libc::SIG_IGN
+    }
+}
+
 fn as_api_error(error: &OpenError) -> ApiError {
     let code = match error {
         OpenError::AlreadyRunning { .. } => Code::Refused,
@@ -61,5 +73,7 @@ fn as_api_error(error: &OpenError) -> ApiError {
 fn log_to_stderr() {
     let filter = tracing_subscriber::EnvFilter::try_from_env("CARILLON_LOG")
         .unwrap_or_else(|_| tracing_subscriber::EnvFilter::new("warn"));
-    tracing_subscriber::fmt().with_env_filter(filter).with_writer(std::io::stderr).init();
+    // A message that cannot be written is lost: that must not cost more than the message.
+    let log = tracing_subscriber::fmt().with_env_filter(filter).with_writer(std::io::stderr);
+    log.log_internal_errors(false).init();
 }

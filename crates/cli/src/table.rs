@@ -4,6 +4,9 @@ use serde_json::Value;
 
 use crate::outcome::text;
 
+/// Longest text in a cell, in characters.
+const CELL_MAX_CHARS: usize = 60;
+
 /// A heading and the field that stands under it.
 pub(crate) type Column<'a> = (&'a str, &'a str);
 
@@ -33,9 +36,17 @@ pub(crate) fn rows(list: &Value, columns: &[Column<'_>], none: &str) -> String {
 fn cell(row: &Value, field: &str) -> String {
     match row.get(field) {
         Some(Value::String(_)) if field == "id" => text(row, field).chars().take(8).collect(),
-        Some(Value::String(_)) | None | Some(Value::Null) => text(row, field).into_owned(),
+        Some(Value::String(_)) | None | Some(Value::Null) => shortened(&text(row, field)),
         Some(other) => other.to_string(),
     }
+}
+
+/// A long text would push the other columns out of sight; `--json` and `show` have it whole.
+fn shortened(text: &str) -> String {
+    if text.chars().count() <= CELL_MAX_CHARS {
+        return text.to_owned();
+    }
+    text.chars().take(CELL_MAX_CHARS - 1).chain(['…']).collect()
 }
 
 #[cfg(test)]
@@ -46,7 +57,7 @@ mod tests {
     fn columns_line_up_and_control_characters_stay_out() {
         let list = json!([{"id": "0123456789", "name": "a\u{1b}[31m"}, {"id": "x", "name": null}]);
         let table = super::rows(&list, &[("ID", "id"), ("NAME", "name")], "nothing");
-        assert_eq!(table, "ID        NAME\n01234567  a[31m\nx         -\n");
+        assert_eq!(table, "ID        NAME\n01234567  a [31m\nx         -\n");
         assert_eq!(super::rows(&json!([]), &[("ID", "id")], "nothing"), "nothing\n");
     }
 }

@@ -35,7 +35,11 @@ pub(crate) fn run(command: Tasks, json: bool) -> Result<ExitCode, ApiError> {
         Tasks::Cancel { id } => {
             let by = std::env::var("CARILLON_AGENT").ok();
             let task = Connection::open()?.ask("task_cancel", json!({"task": id, "by": by}))?;
-            Ok(print(&task, json, in_words))
+            Ok(print(&task, json, |task| {
+                let asked = task.get("ended_ms").is_some_and(Value::is_null);
+                let words = in_words(task);
+                if asked { format!("asked to end: {words}") } else { words }
+            }))
         }
         Tasks::Retry { id } => {
             let task = Connection::open()?.call("task_retry", json!({"task": id}))?;
@@ -65,8 +69,9 @@ fn one(engine: &mut Connection, method: &str, id: &str, json: bool) -> Result<Ex
 }
 
 fn in_words(task: &Value) -> String {
+    let state = text(task, "state").replace('_', " ");
     let end = match task.get("reason") {
-        Some(Value::String(_)) => format!(" ({})", text(task, "reason")),
+        Some(Value::String(reason)) if *reason != state => format!(" ({})", text(task, "reason")),
         _ => String::new(),
     };
     let held = task.get("output_held") == Some(&Value::Bool(true));
@@ -75,7 +80,7 @@ fn in_words(task: &Value) -> String {
     format!(
         "{} {}{end}{held}, attempt {attempt}: {}\n",
         text(task, "id").chars().take(8).collect::<String>(),
-        text(task, "state").replace('_', " "),
+        state,
         text(task, "title"),
     )
 }
@@ -108,6 +113,8 @@ pub(crate) fn copy_output(
 ) -> Result<(), ApiError> {
     let mut out = std::io::stdout().lock();
     let mut next = json!({"offset": offset.unwrap_or(0), "tail": tail});
+    // Who does not follow gets what was there when he asked, however fast more is written.
+    let mut end = None;
     loop {
         next["task"] = json!(id);
         next["encoding"] = json!("base64");
@@ -129,7 +136,8 @@ pub(crate) fn copy_output(
                 return Err(ApiError { code: Code::Failed, message, hint: None });
             }
         }
-        if page.over || (!follow && bytes.is_empty()) {
+        let end = *end.get_or_insert(page.total);
+        if page.over || (!follow && (bytes.is_empty() || page.next_offset >= end)) {
             return Ok(());
         }
         next = json!({"offset": page.next_offset});

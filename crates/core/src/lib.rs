@@ -19,6 +19,7 @@ pub mod agent;
 pub mod id;
 pub mod limits;
 pub mod name;
+pub mod plain;
 pub mod quantity;
 pub mod reconcile;
 pub mod run;

@@ -30,6 +30,8 @@ pub const CHANGES_KEPT: u64 = 10_000;
 pub const CHANGES_BATCH: usize = 500;
 /// Time for the whole shutdown, in milliseconds.
 pub const SHUTDOWN_MS: u64 = 5_000;
+/// Share of the shutdown that the loop gets to answer, in milliseconds.
+pub const SHUTDOWN_LOOP_MS: u64 = 1_000;
 /// Share of the shutdown that ending the runs may take, in milliseconds.
 pub const SHUTDOWN_RUNS_MS: u64 = 4_000;
 /// Patience with a lock that a dead engine seems to hold, in milliseconds.

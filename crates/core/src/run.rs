@@ -114,11 +114,15 @@ pub fn step(state: &State, event: Event) -> Result<(State, Vec<Effect>), Rejecte
     match state {
         State::Starting => match event {
             Event::Began => Ok((State::Running, vec![Effect::DropOldRuns])),
-            Event::RecordFound(ending) => Ok(end(ending)),
-            Event::LaunchFailed { message } => {
-                Ok(end(Ending { cause: Cause::SpawnFailed { message }, exit_code: None, signal: None }))
+            Event::RecordFound(ending) => Ok(end_at_once(ending)),
+            Event::LaunchFailed { message } => Ok(end_at_once(Ending {
+                cause: Cause::SpawnFailed { message },
+                exit_code: None,
+                signal: None,
+            })),
+            Event::NeverBegan => {
+                Ok(end_at_once(Ending { cause: Cause::NeverBegan, exit_code: None, signal: None }))
             }
-            Event::NeverBegan => Ok(end(Ending { cause: Cause::NeverBegan, exit_code: None, signal: None })),
             Event::Vanished(why) => Ok(lose(why)),
         },
         State::Running => match event {
@@ -135,6 +139,11 @@ pub fn step(state: &State, event: Event) -> Result<(State, Vec<Effect>), Rejecte
             | Event::Vanished(_) => Err(Rejected::AlreadyOver),
         },
     }
+}
+
+/// A run that was over before it was known to have begun makes older ones superfluous all the same.
+fn end_at_once(ending: Ending) -> (State, Vec<Effect>) {
+    (State::Ended(ending), vec![Effect::BuryTemp, Effect::DropOldRuns])
 }
 
 fn end(ending: Ending) -> (State, Vec<Effect>) {
@@ -156,7 +165,7 @@ pub fn in_words(state: &State) -> Option<String> {
         State::Starting | State::Running => return None,
         State::Lost(LostWhy::Rebooted) => return Some("lost: the machine was restarted".to_owned()),
         State::Lost(LostWhy::SupervisorGone) => {
-            return Some("lost: its supervisor was killed".to_owned());
+            return Some("lost: its supervisor left no record of the end".to_owned());
         }
         State::Ended(ending) => ending,
     };

@@ -189,6 +189,6 @@ pub fn in_words(state: &State) -> Option<String> {
             other => format!("cancelled by {other}"),
         },
         State::Lost(LostWhy::Rebooted) => "lost: the machine was restarted".to_owned(),
-        State::Lost(LostWhy::SupervisorGone) => "lost: its supervisor was killed".to_owned(),
+        State::Lost(LostWhy::SupervisorGone) => "lost: its supervisor left no record of the end".to_owned(),
     })
 }

@@ -47,9 +47,9 @@ fn the_table_is_what_the_design_says() {
     }
     let expected = "\
 starting + began -> running [DropOldRuns]
-starting + record found -> ended [BuryTemp]
-starting + launch failed -> ended [BuryTemp]
-starting + never began -> ended [BuryTemp]
+starting + record found -> ended [BuryTemp, DropOldRuns]
+starting + launch failed -> ended [BuryTemp, DropOldRuns]
+starting + never began -> ended [BuryTemp, DropOldRuns]
 starting + vanished: rebooted -> lost [BuryTemp]
 starting + vanished: supervisor gone -> lost [EndStrays, BuryTemp]
 running + began -> refused: AlreadyRunning

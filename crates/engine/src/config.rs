@@ -37,7 +37,7 @@ impl Config {
 pub struct Paths {
     /// The directory itself.
     pub home: PathBuf,
-    /// The lock of the one engine.
+    /// Tells the process of the one engine; the lock itself is on the directory.
     pub lock: PathBuf,
     /// The ledger.
     pub ledger: PathBuf,

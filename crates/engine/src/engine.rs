@@ -1,8 +1,8 @@
 //! The handle of a running engine.
 
 use std::fs::File;
-use std::io::{Read, Seek, Write};
-use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt, PermissionsExt};
+use std::io::{Read, Write};
+use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::Path;
 use std::sync::mpsc::{self, Sender};
 use std::sync::{Arc, Mutex, Once, PoisonError};
@@ -94,7 +94,14 @@ impl Engine {
         }
         std::thread::Builder::new()
             .name("engine".to_owned())
-            .spawn(move || main_loop.run(&queue))
+            .spawn(move || {
+                // Without its loop an engine would answer and do nothing. The supervisors go on, and
+                // the next start finds everything as it is.
+                let looped = std::panic::AssertUnwindSafe(|| main_loop.run(&queue));
+                if std::panic::catch_unwind(looped).is_err() {
+                    std::process::abort();
+                }
+            })
             .map_err(|e| OpenError::Home { home: paths.home.clone(), why: format!("no thread: {e}") })?;
         let inner = Inner {
             events,
@@ -145,6 +152,23 @@ impl Engine {
         &self,
         work: impl FnOnce(&mut MainLoop) -> Result<T, Error> + Send + 'static,
     ) -> Result<T, Error> {
+        self.request(work)?.recv().map_err(|_| Error::ShuttingDown)?
+    }
+
+    /// As [`Engine::request_blocking`], for a caller that cannot wait longer than `until`.
+    pub(crate) fn request_until<T: Send + 'static>(
+        &self,
+        until: Instant,
+        work: impl FnOnce(&mut MainLoop) -> Result<T, Error> + Send + 'static,
+    ) -> Result<T, Error> {
+        let rest = until.saturating_duration_since(Instant::now());
+        self.request(work)?.recv_timeout(rest).map_err(|_| Error::ShuttingDown)?
+    }
+
+    fn request<T: Send + 'static>(
+        &self,
+        work: impl FnOnce(&mut MainLoop) -> Result<T, Error> + Send + 'static,
+    ) -> Result<mpsc::Receiver<Result<T, Error>>, Error> {
         let (reply, answer) = mpsc::channel();
         let request = Event::Requested(Box::new(move |main_loop| {
             let result = work(main_loop);
@@ -155,7 +179,7 @@ impl Engine {
             });
         }));
         self.inner.events.send(request).map_err(|_| Error::ShuttingDown)?;
-        answer.recv().map_err(|_| Error::ShuttingDown)?
+        Ok(answer)
     }
 
     /// Runs `work` on the loop's thread some time; nobody waits for it.
@@ -191,61 +215,52 @@ impl Engine {
     }
 }
 
-/// Makes the data directory (0700) where it is missing, and takes its lock.
+/// Makes the data directory (0700) where it is missing, and takes its lock: a flock on the directory
+/// itself, which nobody can remove from under us. The file `lock` in it only tells who has it.
 fn take_home(paths: &Paths) -> Result<File, OpenError> {
-    let home = |why: String| OpenError::Home { home: paths.home.clone(), why };
-    std::fs::DirBuilder::new()
-        .recursive(true)
-        .mode(0o700)
-        .create(&paths.home)
-        .map_err(|e| home(e.to_string()))?;
-    make_private(&paths.home).map_err(|e| home(e.to_string()))?;
-    let mut lock = File::options()
-        .create(true)
-        .truncate(false)
-        .read(true)
-        .write(true)
-        .mode(0o600)
-        .open(&paths.lock)
-        .map_err(|e| home(e.to_string()))?;
-    lock_home(&mut lock).map_err(|pid| OpenError::AlreadyRunning { pid, home: paths.home.clone() })?;
-    let write = |lock: &mut File| {
-        lock.set_len(0)?;
-        lock.rewind()?;
-        writeln!(lock, "{}", std::process::id())
+    let home = |why: std::io::Error| OpenError::Home { home: paths.home.clone(), why: why.to_string() };
+    let private = |dir: &Path| std::fs::DirBuilder::new().recursive(true).mode(0o700).create(dir);
+    private(&paths.home).map_err(home)?;
+    let lock = File::open(&paths.home).map_err(home)?;
+    lock_home(&lock, &paths.lock)
+        .map_err(|pid| OpenError::AlreadyRunning { pid, home: paths.home.clone() })?;
+    let tell = || -> std::io::Result<()> {
+        // Made anew: what stands there under this name is a dead engine's, or somebody's trap.
+        let part = paths.lock.with_extension("part");
+        let _ = std::fs::remove_file(&part);
+        let mut file = File::options().create_new(true).write(true).mode(0o600).open(&part)?;
+        writeln!(file, "{}", std::process::id())?;
+        std::fs::rename(&part, &paths.lock)
     };
-    write(&mut lock).map_err(|e| home(e.to_string()))?;
-    std::fs::DirBuilder::new()
-        .recursive(true)
-        .mode(0o700)
-        .create(&paths.runs)
-        .map_err(|e| home(e.to_string()))?;
+    tell().map_err(home)?;
+    private(&paths.runs).map_err(home)?;
     Ok(lock)
+}
+
+/// Whom the file `lock` names.
+fn who_has_it(lock: &Path) -> Option<u32> {
+    let file = File::options()
+        .read(true)
+        .custom_flags(rustix::fs::OFlags::NONBLOCK.bits() as i32)
+        .open(lock)
+        .ok()?;
+    let mut text = String::new();
+    file.take(32).read_to_string(&mut text).ok()?;
+    text.trim().parse().ok()
 }
 
 /// Takes the lock, or answers who has it. When that process is dead, a child of it that was just being
 /// started may hold the lock for another moment: it goes with the child's exec.
-fn lock_home(lock: &mut File) -> Result<(), Option<u32>> {
+fn lock_home(home: &File, lock: &Path) -> Result<(), Option<u32>> {
     let until = Instant::now() + Duration::from_millis(limits::DEAD_LOCK_PATIENCE_MS);
-    while rustix::fs::flock(&*lock, rustix::fs::FlockOperation::NonBlockingLockExclusive).is_err() {
-        let mut text = String::new();
-        let _ = lock.rewind().and_then(|()| lock.read_to_string(&mut text));
-        let pid: Option<u32> = text.trim().parse().ok();
+    while rustix::fs::flock(home, rustix::fs::FlockOperation::NonBlockingLockExclusive).is_err() {
+        let pid = who_has_it(lock);
         let process = pid.and_then(|pid| rustix::process::Pid::from_raw(i32::try_from(pid).ok()?));
         let is_dead = process.is_some_and(|pid| rustix::process::test_kill_process(pid).is_err());
         if !is_dead || Instant::now() > until {
             return Err(pid);
         }
         std::thread::sleep(Duration::from_millis(5));
-    }
-    Ok(())
-}
-
-/// A directory that others can look into is closed to them, when it is ours to close.
-fn make_private(home: &Path) -> std::io::Result<()> {
-    let mode = std::fs::metadata(home)?.permissions().mode();
-    if mode & 0o077 != 0 {
-        std::fs::set_permissions(home, std::fs::Permissions::from_mode(0o700))?;
     }
     Ok(())
 }

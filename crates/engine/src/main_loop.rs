@@ -275,12 +275,11 @@ impl MainLoop {
         self.act_later(move |world, report| world.drop_dir(&run, report.clone()));
     }
 
-    /// Keeps the newest directories of an agent: the running one and the one before it.
+    /// Keeps the newest directories of an agent: that of the present run and of the one before it.
     fn drop_old_runs(&mut self, row: &RunRow) {
         let Some(agent) = &row.agent else { return };
         let Ok(kept) = self.store.read(|db| runs::with_dir_of(db, agent)) else { return };
-        let older = kept.iter().filter(|run| run.state.is_terminal());
-        for old in older.skip(limits::RUNS_KEPT_PER_AGENT - 1) {
+        for old in kept.iter().skip(limits::RUNS_KEPT_PER_AGENT).filter(|run| run.state.is_terminal()) {
             self.drop_dir(&old.id);
         }
     }

@@ -1,6 +1,9 @@
 //! A project's own rules: `carillon.toml` at its root. All of it is optional; an unknown key is
 //! refused by name, so that a typing error never passes for a rule.
 
+use std::fs::File;
+use std::io::Read;
+use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
 
 use carillon_core::{limits, quantity};
@@ -17,7 +20,7 @@ const MAX_BYTES: u64 = 256 * 1024;
 /// is never refused.
 #[derive(Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields, default)]
-struct File {
+struct Sections {
     tasks: Tasks,
     #[serde(rename = "residue")]
     _residue: Residue,
@@ -92,18 +95,35 @@ pub(crate) fn for_tasks(root: &Path) -> Result<TaskRules, Error> {
             "correct the file, or remove the line",
         )
     };
-    match std::fs::metadata(&path) {
-        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(TaskRules::default()),
-        Err(error) => return Err(bad(error.to_string())),
-        Ok(meta) if meta.len() > MAX_BYTES => return Err(bad(format!("it has more than {MAX_BYTES} bytes"))),
-        Ok(_) => {}
+    match read(&path) {
+        Ok(Some(text)) => parse(&text).map_err(bad),
+        Ok(None) => Ok(TaskRules::default()),
+        Err(error) => Err(bad(error.to_string())),
     }
-    let text = std::fs::read_to_string(&path).map_err(|e| bad(e.to_string()))?;
-    parse(&text).map_err(bad)
+}
+
+/// The text of a regular file of bounded size; none when there is no file. A pipe in its place makes
+/// nobody wait.
+fn read(path: &Path) -> std::io::Result<Option<String>> {
+    let opened =
+        File::options().read(true).custom_flags(rustix::fs::OFlags::NONBLOCK.bits() as i32).open(path);
+    let file = match opened {
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(None),
+        other => other?,
+    };
+    if !file.metadata()?.is_file() {
+        return Err(std::io::Error::other("it is not a file"));
+    }
+    let mut text = String::new();
+    file.take(MAX_BYTES + 1).read_to_string(&mut text)?;
+    if text.len() as u64 > MAX_BYTES {
+        return Err(std::io::Error::other(format!("it has more than {MAX_BYTES} bytes")));
+    }
+    Ok(Some(text))
 }
 
 fn parse(text: &str) -> Result<TaskRules, String> {
-    let file: File = toml::from_str(text).map_err(|e| e.to_string().trim().to_owned())?;
+    let file: Sections = toml::from_str(text).map_err(|e| e.to_string().trim().to_owned())?;
     let mut rules = TaskRules::default();
     if let Some(concurrent) = file.tasks.concurrent {
         if !(1..=limits::TASKS_PER_PROJECT_MAX).contains(&concurrent) {

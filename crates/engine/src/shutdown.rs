@@ -26,7 +26,7 @@ impl Engine {
     }
 
     fn shut_down(&self, at_exit: AtExit, until: Instant) {
-        let live = self.stop_accepting(at_exit);
+        let live = self.stop_accepting(at_exit, until);
         tracing::info!(?at_exit, live, "shutting down");
         if at_exit == AtExit::Stop && live > 0 {
             let share = Duration::from_millis(limits::SHUTDOWN_RUNS_MS);
@@ -45,9 +45,12 @@ impl Engine {
         let _ = std::fs::remove_file(&self.inner.paths.socket);
     }
 
-    /// Nothing starts from here on. Answers how many runs are live.
-    fn stop_accepting(&self, at_exit: AtExit) -> usize {
-        self.request_blocking(move |inner| {
+    /// Nothing starts from here on. Answers how many runs are live. A loop that does not answer (its
+    /// ledger is held by somebody) is not waited for beyond its share: the runs are asked to end all
+    /// the same, and the next start records what became of them.
+    fn stop_accepting(&self, at_exit: AtExit, until: Instant) -> usize {
+        let share = until.min(Instant::now() + Duration::from_millis(limits::SHUTDOWN_LOOP_MS));
+        let answered = self.request_until(share, move |inner| {
             inner.accepting = false;
             let live = inner.store.read(runs::live)?;
             if at_exit == AtExit::Stop {
@@ -59,19 +62,25 @@ impl Engine {
                 }
             }
             Ok(live.len())
-        })
-        .unwrap_or(0)
+        });
+        match answered {
+            Ok(live) => live,
+            Err(error) => {
+                tracing::warn!(%error, "the loop does not answer; the runs are asked to end without it");
+                if at_exit == AtExit::Stop { self.inner.host.stop_all("app_exit") } else { 0 }
+            }
+        }
     }
 
     /// Waits until no run is live any more: each end is a change, so each change is a reason to look.
     fn wait_for_runs(&self, until: Instant) {
         loop {
             let seen = self.inner.newest.get();
-            let live = self.request_blocking(|inner| Ok(inner.store.read(runs::live)?.len()));
-            if !matches!(live, Ok(live) if live > 0) {
+            let live = self.request_until(until, |inner| Ok(inner.store.read(runs::live)?.len()));
+            if matches!(live, Ok(0)) {
                 return;
             }
-            if !self.inner.newest.wait(seen, until) {
+            if live.is_err() || !self.inner.newest.wait(seen, until) {
                 tracing::warn!("some runs did not end in time; the next start goes on with them");
                 return;
             }

@@ -76,6 +76,11 @@ impl Pen {
         let mut history = history.map(|line| line.unpack(cols)).peekable();
         let mut early = false;
         let mut first = true;
+        let top = history.peek().or_else(|| buffer.rows.front());
+        // A screen of one row has no place for another above, and nothing can come in between.
+        if top.is_some_and(|row| row.wrapped) && buffer.rows.len() > 1 {
+            self.continue_what_is_gone(cols);
+        }
         while let Some(row) = history.next() {
             let next = history.peek().or_else(|| buffer.rows.front());
             early = self.draw_row(&row, next, !first, early);
@@ -86,6 +91,13 @@ impl Pen {
             first = false;
         }
         self.set_style(Style::PLAIN);
+    }
+
+    /// Makes the first row, still empty, the continuation of one above it that is gone: it counts
+    /// again when another row comes in between. Draws over the edge of a row and takes that out.
+    fn continue_what_is_gone(&mut self, cols: usize) {
+        self.sequence(cols, b'G');
+        self.out.extend_from_slice(b"  \x1b[A\x1b[M\x1b[X");
     }
 
     /// Draws one row and goes on to the next. `early` tells that the row above ended one cell

@@ -11,7 +11,7 @@ use crate::error::{Sql, unreadable};
 pub fn list(db: &Connection) -> Sql<Vec<Agent>> {
     let mut statement = db.prepare_cached(
         "SELECT id, name, project, profile, mode, role, workdir, stopped_by_user
-           FROM agents ORDER BY created_ms, id",
+           FROM agents ORDER BY created_ms, rowid",
     )?;
     statement.query_map([], read)?.collect()
 }

@@ -11,7 +11,7 @@ use crate::error::{Sql, unreadable};
 pub fn list(db: &Connection) -> Sql<Vec<Profile>> {
     let mut statement = db.prepare_cached(
         "SELECT id, name, adapter, program, args, env_names, version, policy
-           FROM profiles ORDER BY created_ms, id",
+           FROM profiles ORDER BY created_ms, rowid",
     )?;
     statement.query_map([], read)?.collect()
 }

@@ -12,7 +12,7 @@ const COLUMNS: &str = "id, name, root";
 /// All projects in the order in which they were opened.
 pub fn list(db: &Connection) -> Sql<Vec<Project>> {
     let mut statement =
-        db.prepare_cached(&format!("SELECT {COLUMNS} FROM projects ORDER BY created_ms, id"))?;
+        db.prepare_cached(&format!("SELECT {COLUMNS} FROM projects ORDER BY created_ms, rowid"))?;
     statement.query_map([], read)?.collect()
 }
 

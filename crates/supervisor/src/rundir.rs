@@ -58,7 +58,8 @@ pub enum Observed {
 /// Says what became of a run, by its lease and never by age or a bare pid. Keeps no lease.
 ///
 /// # Errors
-/// [`Error::File`] when the directory cannot be read, [`Error::Content`] when a record is damaged.
+/// [`Error::File`] when the directory cannot be read, when a record cannot be reached. One that is damaged
+/// is no error: then its end is not known.
 pub fn observe(run_dir: &Path) -> Result<Observed, Error> {
     let dir = match files::open_dir(run_dir) {
         Ok(dir) => dir,
@@ -71,15 +72,41 @@ pub fn observe(run_dir: &Path) -> Result<Observed, Error> {
     // The order matters: the record is written before the lease is let go, so it is complete if the
     // lease was free *before* it was looked for.
     if lease_is_held(dir, run_dir)? {
-        let started = files::read_json(dir, run_dir, files::STARTED)?;
+        let started = readable(files::read_json(dir, run_dir, files::STARTED))?.flatten();
         return Ok(Observed::Alive { started });
     }
-    if let Some(record) = files::read_json(dir, run_dir, files::EXIT)? {
+    let record = readable(files::read_json(dir, run_dir, files::EXIT))?;
+    if let Some(Some(record)) = record {
         return Ok(Observed::Ended(record));
     }
-    match files::read_json(dir, run_dir, files::STARTED)? {
-        Some(started) => Ok(Observed::Lost(started)),
-        None => Ok(Observed::NeverBegan),
+    match readable(files::read_json(dir, run_dir, files::STARTED))? {
+        Some(Some(started)) => Ok(Observed::Lost(started)),
+        Some(None) if record.is_some() => Ok(Observed::NeverBegan),
+        // A record is there that nobody can read: it began, and its end is not known.
+        Some(None) | None => Ok(Observed::Lost(unreadable(run_dir))),
+    }
+}
+
+/// Tells a record that is damaged (`None`) from one that cannot be reached (an error).
+fn readable<T>(read: Result<Option<T>, Error>) -> Result<Option<Option<T>>, Error> {
+    match read {
+        Ok(found) => Ok(Some(found)),
+        Err(Error::Content { .. }) => Ok(None),
+        Err(other) => Err(other),
+    }
+}
+
+/// What is known of a run whose records are damaged: that it belongs to this boot cannot be ruled
+/// out, so its marker is looked for.
+fn unreadable(run_dir: &Path) -> Started {
+    Started {
+        run: run_dir.file_name().unwrap_or_default().to_string_lossy().into_owned(),
+        pid: None,
+        start_time: None,
+        boot_id: boot_id(),
+        supervisor_pid: 0,
+        supervisor_start_time: 0,
+        started_ms: 0,
     }
 }
 

@@ -161,6 +161,11 @@ enum Place {
 }
 
 fn free_to_go(path: &Path) -> Place {
+    // A link that a program has put in the place of its directory: the link was ours to lose, what it
+    // points to is not.
+    if std::fs::symlink_metadata(path).is_ok_and(|meta| meta.is_symlink()) {
+        return if std::fs::remove_file(path).is_ok() { Place::Empty } else { Place::Taken };
+    }
     match temp::lease_is_held(path) {
         Ok(true) => Place::Taken,
         Ok(false) => Place::Free,

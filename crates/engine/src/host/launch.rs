@@ -81,7 +81,19 @@ impl Host {
             OrderIo::Terminal { .. } => Connection::Terminal,
             OrderIo::Pipes => Connection::Pipes,
         };
-        Ok(child_env(&base, &order.temp.path(), &ours, &order.own_env, connection))
+        let mut env = child_env(&base, &order.temp.path(), &ours, &order.own_env, connection);
+        self.put_ourselves_on_path(&mut env);
+        Ok(env)
+    }
+
+    /// `carillon` can be typed in every run. It comes last, so that it hides nothing of the user's.
+    fn put_ourselves_on_path(&self, env: &mut Vars) {
+        let Some(dir) = self.carillon_binary.parent() else { return };
+        let Some((_, path)) = env.iter_mut().find(|(name, _)| name == "PATH") else { return };
+        if !std::env::split_paths(path).any(|there| there == dir) {
+            path.push(":");
+            path.push(dir);
+        }
     }
 
     /// Goes on with a run that an earlier engine started.

@@ -157,6 +157,12 @@ impl Host {
         Some(self.outlets().get(run)?.end().0)
     }
 
+    /// Asks all runs that are watched to end; answers how many there are.
+    pub(crate) fn stop_all(&self, by: &str) -> usize {
+        let live: Vec<_> = self.outlets().values().cloned().collect();
+        live.iter().filter(|outlet| outlet.stop(by)).count()
+    }
+
     /// Saves the screens of live runs, so that the next start need not read their logs again.
     pub(crate) fn save_checkpoints(&self) {
         let live: Vec<_> = self.terminals().values().cloned().collect();

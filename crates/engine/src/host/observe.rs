@@ -10,6 +10,7 @@ use carillon_supervisor as supervisor;
 use carillon_tidy::strays;
 
 use crate::host::Host;
+use crate::host::launch::KEPT_PROGRAMS;
 use crate::world::Facts;
 
 /// Time that strays of a dead supervisor get to end by themselves.
@@ -53,7 +54,10 @@ impl Host {
         // What forked while it was being ended is met in the next round.
         for _ in 0..STRAY_ROUNDS {
             let all = strays::strays();
-            let of_run: Vec<_> = all.into_iter().filter(|stray| stray.run == run.as_str()).collect();
+            // What is kept beside a living supervisor is kept beside a dead one.
+            let is_kept = |name: &str| KEPT_PROGRAMS.contains(&name);
+            let ours = |stray: &strays::Stray| stray.run == run.as_str() && !is_kept(&stray.name);
+            let of_run: Vec<_> = all.into_iter().filter(ours).collect();
             if of_run.is_empty() {
                 return;
             }

@@ -59,7 +59,7 @@ fn not_a_repository(path: &Path, stderr: &[u8]) -> Error {
     }
     if said.contains("must be run in a work tree") {
         return Error::failed(
-            format!("{shown} is a repository without files (bare)"),
+            format!("{shown} has no files of its own: it is a bare repository, or the inside of .git"),
             "open a checkout of it",
         );
     }

@@ -119,10 +119,13 @@ fn read_page(dir: &Path, query: OutputQuery) -> Result<OutputPage, carillon_supe
     let total = log.end()?;
     let mut offset = match query.tail {
         Some(tail) => total.saturating_sub(tail),
-        None => query.offset.min(total),
+        None => query.offset,
     };
     let limit = query.limit.unwrap_or(limits::OUTPUT_PAGE_BYTES).clamp(1, limits::OUTPUT_PAGE_MAX_BYTES);
     let mut page = OutputPage { total, ..page_at(offset) };
+    if offset >= total {
+        return Ok(page);
+    }
     page.bytes.reserve(limit);
     let mut buf = vec![0; limit];
     while page.bytes.len() < limit {
@@ -143,7 +146,7 @@ fn read_page(dir: &Path, query: OutputQuery) -> Result<OutputPage, carillon_supe
         }
     }
     page.next_offset = offset;
-    page.total = total.max(offset);
+    page.total = if page.bytes.is_empty() { total } else { total.max(offset) };
     Ok(page)
 }
 

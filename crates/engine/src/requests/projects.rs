@@ -34,7 +34,9 @@ impl Engine {
 
     /// Opens the git repository that `path` lies in. Opening it again gives the same project.
     pub fn add_project(&self, path: &str) -> Result<Project, Error> {
-        let root = repository::top_level(Path::new(path))?;
+        // As a shell would: people type it into the window, too.
+        let home = path.strip_prefix("~/").and_then(|rest| Some(dirs::home_dir()?.join(rest)));
+        let root = repository::top_level(&home.unwrap_or_else(|| path.into()))?;
         self.request_blocking(move |inner| {
             if let Some(known) = inner.store.read(|db| projects::by_root(db, &root))? {
                 inner.reconcile_project(&known.id)?;

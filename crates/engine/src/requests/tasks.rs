@@ -4,9 +4,9 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use carillon_core::id::{AgentId, RunId, TaskId};
-use carillon_core::limits;
 use carillon_core::task::{Event, State};
 use carillon_core::words::{Project, Task};
+use carillon_core::{limits, plain};
 use carillon_store::attempts::{self, AttemptRow};
 use carillon_store::messages::{self, MessageRow};
 use carillon_store::tasks::{self, TaskRow};
@@ -332,6 +332,5 @@ fn check_command(new: &NewTask) -> Result<(), Error> {
 /// What people see: the given title or the command, on one line, without control characters.
 fn title(given: Option<String>, command: &[String]) -> String {
     let text = given.filter(|text| !text.trim().is_empty()).unwrap_or_else(|| command.join(" "));
-    let plain = text.chars().map(|c| if c.is_control() { ' ' } else { c });
-    plain.take(limits::TITLE_MAX_CHARS).collect::<String>().trim().to_owned()
+    plain::plain(&text).chars().take(limits::TITLE_MAX_CHARS).collect::<String>().trim().to_owned()
 }

@@ -63,6 +63,23 @@ fn pending_wrap_comes_back() {
 }
 
 #[test]
+fn a_row_whose_start_is_gone_still_continues_it() {
+    // The row above is dropped, then an empty one comes in its place: xterm.js joins the two.
+    let first = |screen: &Screen| screen.terminal.screen().rows[0].wrapped;
+    for drop in ["\x1b[S", "\x1b[H\x1b[M", "\n\x1b[3J"] {
+        for alternate in ["", "\x1b[?1049h"] {
+            let mut screen = Screen::new(2, 10, 8);
+            screen.feed(format!("{alternate}\t  aA{drop}").as_bytes());
+            let mut other = rebuilt(&screen);
+            assert_eq!((first(&screen), first(&other)), (true, true), "{alternate:?} {drop:?}");
+            screen.feed(b"\x1b[;H\x1bM");
+            other.feed(b"\x1b[;H\x1bM");
+            assert_eq!(noticeable(&other), noticeable(&screen), "{alternate:?} {drop:?}");
+        }
+    }
+}
+
+#[test]
 fn clipboard_access_leaves_no_trace() {
     for screen in [
         fed("\x1b]52;c;aGVsbG8=\x07\x1b]52;c;?\x07text"),

@@ -63,9 +63,13 @@ impl Bench {
     fn start(&self, name: &str, project: &Value) -> Outcome<String> {
         let words = self.words(name);
         let (program, args) = words.split_first().ok_or("no program")?;
-        self.call("profile_add", json!({"name": name, "adapter": "plain", "program": program, "args": args}))?;
+        self.call(
+            "profile_add",
+            json!({"name": name, "adapter": "plain", "program": program, "args": args}),
+        )?;
         let agent = self.call("agent_add", json!({"name": name, "project": project, "profile": name}))?;
-        let started = self.call("agent_start", json!({"agent": agent["id"], "cols": SIZE.0, "rows": SIZE.1}))?;
+        let started =
+            self.call("agent_start", json!({"agent": agent["id"], "cols": SIZE.0, "rows": SIZE.1}))?;
         Ok(started["run"]["id"].as_str().ok_or("the agent has no run")?.to_owned())
     }
 
@@ -99,7 +103,9 @@ impl Bench {
             }
         }
         let pulled = watcher.stop()?;
-        Ok(json!({"bare_idle": bare_idle, "idle": idle, "bare_flood": bare_flood, "flood": flood, "pulled": pulled}))
+        Ok(
+            json!({"bare_idle": bare_idle, "idle": idle, "bare_flood": bare_flood, "flood": flood, "pulled": pulled}),
+        )
     }
 
     fn number(&self, name: &str) -> u64 {
