@@ -62,6 +62,8 @@ export interface Methods {
   inbox: [{ agent: Id }, Message[]];
   changes_wait: [{ after: number | null; wait_ms: number }, Changes];
   doctor: [Record<string, never>, Doctor];
+  /** As the window's close button does: when something runs and no word is remembered, `onQuitRequested` is heard. */
+  desktop_close: [Record<string, never>, unknown];
   desktop_quit: [{ choice: "stop" | "keep"; remember: boolean }, unknown];
   desktop_pick_folder: [Record<string, never>, { path: string | null }];
   desktop_open_url: [{ url: string }, unknown];

@@ -223,6 +223,7 @@ export class FakeBackend implements Backend {
     inbox: ({ agent }) => this.tasks.messages.filter((message) => message.agent === agent),
     changes_wait: (params) => this.#changes(params),
     doctor: () => ({ ok: this.world.checks.every(({ state }) => state !== "fail"), checks: this.world.checks }),
+    desktop_close: () => this.#close(),
     desktop_quit: (params) => {
       this.quitted = params;
       return {};
@@ -237,6 +238,18 @@ export class FakeBackend implements Backend {
       return {};
     },
   };
+
+  #close(): Answer<"desktop_close"> {
+    const { at_exit } = this.world.settings;
+    const nameOf = (project: Id) => this.world.projects.find(({ id }) => id === project)?.name ?? "";
+    const running: QuitRequest["running"] = [
+      ...this.world.agents.filter(({ run }) => run?.state === "running").map(({ name, project }) => ({ agent: name, project: nameOf(project), kind: "agent" as const })),
+      ...this.tasks.list({ state: "running" }).map(({ title, project }) => ({ agent: title, project: nameOf(project), kind: "task" as const })),
+    ];
+    if (at_exit === "ask" && running.length > 0) this.requestQuit({ running });
+    else this.quitted = { choice: at_exit === "keep" ? "keep" : "stop", remember: false };
+    return {};
+  }
 
   #addProject(path: string): Project {
     const root = path.replace(/\/+$/, "");

@@ -41,6 +41,10 @@ export function Dialog({ title, onClose, onSubmit, children, footer, testid, wid
       event.preventDefault();
       event.stopPropagation();
       onClose();
+    } else if (event.key === "Enter" && event.target === box.current && !event.repeat) {
+      // The dialog itself has the focus, as after a click between its fields.
+      event.preventDefault();
+      onSubmit?.();
     } else if (event.key === "Tab") {
       trap(event, box.current!);
     }

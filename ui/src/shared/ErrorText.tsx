@@ -1,5 +1,6 @@
 import { Icon } from "./Icon";
 import { ids } from "./testids";
+import { advice } from "./text";
 
 /** What failed, and the next step. */
 export function ErrorText({ error, id }: { error: { message: string; hint: string | null }; id?: string }) {
@@ -8,7 +9,7 @@ export function ErrorText({ error, id }: { error: { message: string; hint: strin
       <Icon name="warn" />
       <div>
         <p>{error.message}</p>
-        {error.hint && <p className="hint" data-testid={ids.errorHint}>{error.hint}</p>}
+        {error.hint && <p className="hint" data-testid={ids.errorHint}>{advice(error.hint)}</p>}
       </div>
     </div>
   );

@@ -1,9 +1,8 @@
-import { type Chord, chordKeys } from "./keys";
-
-export function Keys({ chord }: { chord: Chord }) {
+/** Keys that are pressed together, by their names: see chordKeys. */
+export function Keys({ keys }: { keys: readonly string[] }) {
   return (
     <span className="keys">
-      {chordKeys(chord).map((key) => <kbd key={key}>{key}</kbd>)}
+      {keys.map((key) => <kbd key={key}>{key}</kbd>)}
     </span>
   );
 }

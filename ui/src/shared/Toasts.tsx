@@ -2,6 +2,7 @@ import { useEffect } from "react";
 import { IconButton } from "./Button";
 import { Icon } from "./Icon";
 import { ids } from "./testids";
+import { advice } from "./text";
 
 interface ToastLike { id: number; level: "error" | "info"; title: string; hint: string | null; target?: unknown }
 
@@ -34,7 +35,7 @@ function ToastItem({ toast, onDismiss, onOpen }: { toast: ToastLike; onDismiss: 
   const words = (
     <>
       <p>{toast.title}</p>
-      {toast.hint && <p className="hint" data-testid={ids.errorHint}>{toast.hint}</p>}
+      {toast.hint && <p className="hint" data-testid={ids.errorHint}>{toast.level === "error" && !toast.target ? advice(toast.hint) : toast.hint}</p>}
     </>
   );
   return (

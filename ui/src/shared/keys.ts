@@ -4,7 +4,7 @@
 export interface Chord { key: string; ctrl?: boolean; shift?: boolean; alt?: boolean }
 
 export type ShortcutName =
-  | "palette" | "shortcuts" | "settings" | "openProject" | "addAgent" | "sidebar" | "tasks"
+  | "palette" | "shortcuts" | "settings" | "openProject" | "addAgent" | "sidebar" | "tasks" | "quit"
   | "splitRight" | "splitDown" | "closePane" | "zoom" | "evenOut"
   | "focusLeft" | "focusRight" | "focusUp" | "focusDown"
   | "growLeft" | "growRight" | "growUp" | "growDown"
@@ -23,6 +23,7 @@ export const SHORTCUTS: Record<ShortcutName, { label: string; group: "Window" | 
   fontLarger: { label: "Larger text", group: "Window", chords: [{ key: "=", ctrl: true }, { key: "+", ctrl: true }, both("+")] },
   fontSmaller: { label: "Smaller text", group: "Window", chords: [{ key: "-", ctrl: true }] },
   fontReset: { label: "Text at its usual size", group: "Window", chords: [{ key: "0", ctrl: true }] },
+  quit: { label: "Quit", group: "Window", chords: [both("q")] },
   splitRight: { label: "Split to the right", group: "Panes", chords: [both("d")] },
   splitDown: { label: "Split downwards", group: "Panes", chords: [both("e")] },
   closePane: { label: "Close the pane (its agent goes on)", group: "Panes", chords: [both("w")] },
@@ -75,7 +76,8 @@ export function shortcutOf(event: KeyboardEvent): ShortcutName | null {
   return null;
 }
 
-const NAMES: Record<string, string> = { ArrowLeft: "←", ArrowRight: "→", ArrowUp: "↑", ArrowDown: "↓", Escape: "Esc" };
+/** Also for what is too small to read on a key. */
+const NAMES: Record<string, string> = { ArrowLeft: "←", ArrowRight: "→", ArrowUp: "↑", ArrowDown: "↓", Escape: "Esc", ",": "comma" };
 
 export function chordKeys(chord: Chord): string[] {
   const keys = [];

@@ -62,6 +62,12 @@ export function showDirections(text: string): string {
   return text.replace(DIRECTION, "\ufffd");
 }
 
+/** An engine's advice as a sentence of the window: what is a command of `carillon` elsewhere has a place in it. */
+export function advice(hint: string): string {
+  const text = hint.replace(/(?:with|by) `carillon profile add`/, "in the Profiles tab");
+  return text.charAt(0).toUpperCase() + text.slice(1);
+}
+
 export function clipped(text: string, length: number): string {
   return text.length > length ? `${text.slice(0, length - 1)}…` : text;
 }

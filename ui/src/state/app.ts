@@ -355,6 +355,16 @@ export class App {
     }
   }
 
+  /** Closes the window as its close button does, so that the question about what runs is asked. Reports its own failure. */
+  async closeWindow(): Promise<void> {
+    try {
+      await this.layouts.flush();
+      await this.backend.call("desktop_close", {});
+    } catch (reason) {
+      this.report(reason, "The window could not be closed.");
+    }
+  }
+
   async quit(choice: "stop" | "keep", remember: boolean): Promise<void> {
     await this.layouts.flush();
     await this.backend.call("desktop_quit", { choice, remember });

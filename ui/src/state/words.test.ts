@@ -47,6 +47,17 @@ describe("a command", () => {
     expect(taskName(task({ title: "\u001b]0;x\u0007build\u009b31m\u202e" }))).toBe("]0;x build 31m");
     expect(taskName(task({ command: ["make", "all"] }))).toBe("make all");
   });
+
+  it.each([
+    [["sh", "-c", "npm test"], "sh -c npm test", "npm test"],
+    [["/bin/bash", "-c", "echo a\necho b"], "/bin/bash -c echo a echo b", "echo a echo b"],
+    [["sh", "-c", "npm test"], "the tests", "the tests"],
+    [["make", "all"], "make", "make"],
+    [["sh", "-c", `echo ${"x".repeat(400)}`], `sh -c echo ${"x".repeat(190)}`, `echo ${"x".repeat(400)}`],
+    [["sh", "-c", "  "], "sh -c", "sh -c"],
+  ])("%j titled %s is called %s", (command, title, name) => {
+    expect(taskName(task({ command, title }))).toBe(name);
+  });
 });
 
 it.each([[0, "0.0 s"], [9_940, "9.9 s"], [9_960, "9 s"], [59_900, "59 s"], [185_000, "3 min 05 s"], [7_620_000, "2 h 07 min"], [100 * 3_600_000, "4 days 4 h"]])("%i ms is %s", (ms, words) => {

@@ -61,10 +61,16 @@ export function taskOutcome(task: Task, pending: Pending | null = null): string 
   return how.startsWith(word) ? how : `${word}: ${how}`;
 }
 
+/** The line of a command that only hands it to a shell, or null. */
+function shellLine({ command }: Pick<Task, "command">): string | null {
+  const [shell, flag, line] = command;
+  return command.length === 3 && flag === "-c" && /^(\/bin\/)?(ba)?sh$/.test(shell!) && line!.trim() !== "" ? line!.trim() : null;
+}
+
 /** The command as a person would type it into a shell. Nothing in it can act on the terminal that it is pasted into. */
 export function commandLine({ command }: Pick<Task, "command">): string {
-  const [shell, flag, line] = command;
-  if (command.length === 3 && flag === "-c" && /^(\/bin\/)?(ba)?sh$/.test(shell!) && plain(line!) === line!.trim()) return line!.trim();
+  const line = shellLine({ command });
+  if (line !== null && plain(line) === line) return line;
   return command.map(quoted).join(" ");
 }
 
@@ -81,7 +87,23 @@ function escapedChar(char: string): string {
   return code < 0x80 ? `\\x${code.toString(16).padStart(2, "0")}` : `\\u${code.toString(16).padStart(4, "0")}`;
 }
 
-/** What a task is called: its title, or its command. One line, free of control characters. */
+/** From this length on a title may be a command that was cut. */
+const TITLE_CUT = 150;
+
+/** Whether somebody gave the task a title: where nobody did, its command stands there. */
+export function isTitled({ title, command }: Pick<Task, "title" | "command">): boolean {
+  const own = plain(title);
+  const commands = [plain(command.join(" ")), plain(shellLine({ command }) ?? "")];
+  return own !== "" && !commands.some((each) => each === own || (own.length >= TITLE_CUT && each.startsWith(own)));
+}
+
+/** The name of a task of which only the title is known. */
+export function titleName(title: string): string {
+  return plain(title).replace(/^(\/bin\/)?(ba)?sh -c (?=\S)/, "");
+}
+
+/** What a task is called: its title, or its command, without the shell that it was handed to. One line, free of control characters. */
 export function taskName(task: Task): string {
-  return plain(task.title) || plain(commandLine(task));
+  const line = isTitled(task) ? null : shellLine(task);
+  return plain(line ?? task.title) || plain(commandLine(task));
 }

@@ -4,6 +4,7 @@ import { useStore } from "../state/store";
 import { Banner } from "../shared/Banner";
 import { Button, IconButton } from "../shared/Button";
 import { ids } from "../shared/testids";
+import { advice } from "../shared/text";
 
 /** What the engine has to say about itself, and whether it answers at all. */
 export function Banners() {
@@ -17,14 +18,14 @@ export function Banners() {
       {error && (
         <Banner level="warn" testid={ids.feedBanner} buttons={<Button onClick={() => app.feed.retryNow()} testid={ids.feedRetry}>Try now</Button>}>
           <p>The engine does not answer; what you see may be old. It is tried again by itself. <span className="muted">{error.message}</span></p>
-          {error.hint && <p className="hint">{error.hint}</p>}
+          {error.hint && <p className="hint">{advice(error.hint)}</p>}
         </Banner>
       )}
       {info?.notices.filter(({ text }) => !dismissed.has(text)).map((notice) => (
         <Banner key={notice.text} level={notice.level} testid={ids.notice}
           buttons={<IconButton icon="close" label="Dismiss" onClick={() => dismiss(notice.text)} testid={ids.noticeDismiss} />}>
           <p>{notice.text}</p>
-          {notice.hint && <p className="hint">{notice.hint}</p>}
+          {notice.hint && <p className="hint">{advice(notice.hint)}</p>}
         </Banner>
       ))}
     </>

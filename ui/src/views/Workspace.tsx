@@ -146,6 +146,9 @@ function EmptyPane({ project, pane, focused }: { project: Id; pane: string; focu
   const view = useStore(app.view);
   const first = useRef<HTMLButtonElement>(null);
   useFocusOf(first, focused);
+  const isShown = (agent: Agent) => layout !== undefined && paneOfAgent(layout, agent.id) !== undefined;
+  // Enter in a new pane must not take an agent away from another one.
+  const preferred = agents.find((agent) => !isShown(agent));
   const choose = (agent: Agent) => {
     app.change(project, (old) => focusPane(assign(old, pane, agent.id), pane));
     if (agent.run === null) void app.startAgent(agent.id);
@@ -158,27 +161,26 @@ function EmptyPane({ project, pane, focused }: { project: Id; pane: string; focu
     <div className="pane-message" data-testid={ids.paneEmpty}>
       {agents.length > 0 && (
         <ul className="pane-choices" aria-label="Agents of this project">
-          {agents.map((agent, index) => {
+          {agents.map((agent) => {
             const { word, tone } = agentState(agent, view.busy[agent.id]);
-            const shown = layout && paneOfAgent(layout, agent.id);
             return (
               <li key={agent.id}>
-                <button ref={index === 0 ? first : undefined} type="button" className="pane-choice" data-testid={ids.paneChoice} data-name={agent.name} onClick={() => choose(agent)}>
+                <button ref={agent === preferred ? first : undefined} type="button" className="pane-choice" data-autofocus={agent === preferred || undefined} data-testid={ids.paneChoice} data-name={agent.name} onClick={() => choose(agent)}>
                   <Dot tone={tone} word={word} />
                   <span className="grow">{agent.name}</span>
-                  <span className="muted">{shown ? "move here" : agent.run ? word : "start"}</span>
+                  <span className="muted">{isShown(agent) ? "move here" : agent.run ? word : "start"}</span>
                 </button>
               </li>
             );
           })}
         </ul>
       )}
-      <Button ref={agents.length === 0 ? first : undefined} look={agents.length === 0 ? "primary" : "quiet"} icon="plus" title={withKeys("Add agent", "addAgent")} onClick={add}>Add agent</Button>
+      <Button ref={preferred ? undefined : first} data-autofocus={preferred === undefined || undefined} look={agents.length === 0 ? "primary" : "quiet"} icon="plus" title={withKeys("Add agent", "addAgent")} onClick={add}>Add agent</Button>
     </div>
   );
 }
 
-/** When the pane comes to have the focus and nothing in it has, its first button takes it. */
+/** When the pane comes to have the focus and nothing in it has, the button takes it. */
 function useFocusOf(target: { current: HTMLButtonElement | null }, focused: boolean): void {
   useEffect(() => {
     const button = target.current;

@@ -33,6 +33,7 @@ export function commandsOf(app: App): Command[] {
     ...(["system", "light", "dark"] as const).map((theme): Command => ({
       id: `theme-${theme}`, label: "Theme:", note: theme === "system" ? "as the system" : theme, run: () => void app.saveSettings({ theme }),
     })),
+    named("quit", () => void app.closeWindow()),
   ];
   if (project !== null) {
     const change = (alter: (layout: Layout) => Layout) => app.change(project, alter);
@@ -87,8 +88,8 @@ export function runShortcut(app: App, name: ShortcutName): boolean {
     app.open({ kind: "palette" });
     return true;
   }
-  // A dialog is open: only what concerns the text's size may go on behind it.
-  if (view.dialog && !name.startsWith("font")) return false;
+  // A dialog is open: only what concerns the text's size may go on behind it, and the window can be closed.
+  if (view.dialog && name !== "quit" && !name.startsWith("font")) return false;
   const command = commandsOf(app).find(({ shortcut }) => shortcut === name);
   command?.run();
   return command !== undefined;

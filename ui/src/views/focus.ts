@@ -4,7 +4,7 @@ const PANE = ".pane.focused textarea, .pane.focused .log-scroll, .pane.focused .
 
 /** Gives the keyboard to the pane that has the focus among the panes. */
 export function focusPanes(): void {
-  document.querySelector<HTMLElement>(PANE)?.focus();
+  (document.querySelector<HTMLElement>(".pane.focused [data-autofocus]") ?? document.querySelector<HTMLElement>(PANE))?.focus();
 }
 
 export function isInside(selector: string): boolean {

@@ -79,6 +79,13 @@ describe("opening a project", () => {
     expect((await screen.findByTestId(ids.project)).dataset["name"]).toBe("lamp");
   });
 
+  it("is one Enter away in a window without a project", async () => {
+    await open(emptyWorld());
+    await waitFor(() => expect(screen.getByTestId(ids.welcome).contains(document.activeElement)).toBe(true));
+    await user.keyboard("{Enter}");
+    expect(document.activeElement).toBe(screen.getByTestId(ids.openProjectPath));
+  });
+
   it("closes by Escape and gives the focus back", async () => {
     await open(emptyWorld());
     await user.click(screen.getByTestId(ids.openProject));
@@ -113,7 +120,31 @@ describe("adding an agent", () => {
     expect(opencode!.textContent).toContain("npm install -g opencode-ai");
     await user.click(gemini!);
     expect(gemini!.getAttribute("aria-checked")).toBe("false");
+    expect(screen.getByTestId<HTMLInputElement>(ids.addAgentName).value).toBe("claude-1");
+  });
+
+  it("has the first choice picked, and Enter starts what is picked, also after a click", async () => {
+    await open(oneProject());
+    await user.click(screen.getAllByTestId(ids.addAgent)[0]!);
+    const choices = await screen.findAllByTestId(ids.addAgentChoice);
+    expect(choices[0]!.getAttribute("aria-checked")).toBe("true");
+    expect(document.activeElement).toBe(choices[0]);
+    await user.keyboard("{Enter}");
+    await waitFor(() => expect(backend.world.agents.map(({ name }) => name)).toContain("claude-1"));
+    await waitFor(() => expect(screen.queryByTestId(ids.addAgentDialog)).toBeNull());
+    await user.click(screen.getAllByTestId(ids.addAgent)[0]!);
+    await user.click((await screen.findAllByTestId(ids.addAgentChoice))[1]!);
+    await user.keyboard("{Enter}");
+    await waitFor(() => expect(backend.world.agents.map(({ name }) => name)).toContain("codex-1"));
+  });
+
+  it("starts nothing that cannot be started", async () => {
+    await open({ ...oneProject(), profiles: [], agents: [], detected: [] });
+    await user.click(screen.getAllByTestId(ids.addAgent)[0]!);
+    await waitFor(() => expect(screen.getAllByTestId(ids.addAgentChoice).length).toBe(4));
     expect(screen.getByTestId<HTMLButtonElement>(ids.addAgentStart).disabled).toBe(true);
+    await user.keyboard("{Enter}");
+    expect(backend.countOf("agent_add")).toBe(0);
   });
 
   it("stays open with the reason when the name is taken", async () => {
@@ -248,49 +279,6 @@ describe("the clipboard", () => {
   });
 });
 
-describe("quitting", () => {
-  const running = (agent: string, kind: "agent" | "task") => ({ agent, project: "atlas", kind });
-  const request = { running: [running("planner", "agent"), running("docs", "agent")] };
-
-  it("asks once, with the names, however often the window is closed", async () => {
-    await open(oneProject());
-    act(() => backend.requestQuit(request));
-    act(() => backend.requestQuit({ running: [] }));
-    const dialog = screen.getByTestId(ids.quitDialog);
-    expect(screen.getAllByTestId(ids.quitDialog).length).toBe(1);
-    expect(dialog.textContent).toContain("2 agents are running");
-    expect(dialog.textContent).toContain("planner");
-    expect(document.activeElement).toBe(screen.getByTestId(ids.quitCancel));
-    await user.keyboard("{Escape}");
-    expect(screen.queryByTestId(ids.quitDialog)).toBeNull();
-    expect(backend.quitted).toBeNull();
-    act(() => backend.requestQuit(request));
-    expect(screen.getByTestId(ids.quitDialog)).toBeTruthy();
-  });
-
-  it("saves the layout first, and hands on the choice and whether to remember it", async () => {
-    await open(oneProject());
-    app.change(project().id, (layout) => ({ ...layout, seen_ms: 77 }));
-    act(() => backend.requestQuit(request));
-    await user.click(screen.getByTestId(ids.quitRemember));
-    await user.click(screen.getByTestId(ids.quitKeep));
-    await waitFor(() => expect(backend.quitted).toEqual({ choice: "keep", remember: true }));
-    const order = backend.calls.map(({ method }) => method);
-    expect(order.indexOf("layout_set")).toBeGreaterThan(-1);
-    expect(order.lastIndexOf("layout_set")).toBeLessThan(order.indexOf("desktop_quit"));
-  });
-
-  it("keeps the focus inside the question", async () => {
-    await open(oneProject());
-    act(() => backend.requestQuit(request));
-    const dialog = screen.getByTestId(ids.quitDialog);
-    for (let n = 0; n < 6; n += 1) {
-      await user.tab();
-      expect(dialog.contains(document.activeElement)).toBe(true);
-    }
-  });
-});
-
 describe("panes", () => {
   const press = (keys: string) => user.keyboard(keys);
   const panes = () => screen.getAllByTestId(ids.pane);
@@ -314,6 +302,33 @@ describe("panes", () => {
     expect(JSON.stringify(backend.world.layouts[project().id])).toContain('"ratio":0.52');
     await press("{Control>}{Shift>}W{/Shift}{/Control}");
     expect(panes().length).toBe(2);
+  });
+
+  it("that are new propose an agent without a pane, and where there is none, a new one", async () => {
+    const world = oneProject();
+    world.agents.push(agentOf("builder", world.projects[0]!, world.profiles[0]!));
+    await open(world);
+    await user.click((await screen.findAllByTestId(ids.paneChoice))[0]!);
+    await waitFor(() => expect(screen.getByTestId(ids.terminal).dataset["pull"]).toBe("live"));
+    await press("{Control>}{Shift>}D{/Shift}{/Control}");
+    await waitFor(() => expect((document.activeElement as HTMLElement).dataset["name"]).toBe("builder"));
+    await press("{Enter}");
+    await waitFor(() => expect(panes().map((pane) => pane.dataset["agent"])).toEqual(["planner", "builder"]));
+    await press("{Control>}{Shift>}D{/Shift}{/Control}");
+    await waitFor(() => expect(document.activeElement?.textContent).toBe("Add agent"));
+  });
+
+  it("show a cursor before they had the focus", async () => {
+    await open(oneProject());
+    await startPlanner();
+    await press("{Control>}{Shift>}D{/Shift}{/Control}");
+    stop();
+    document.body.innerHTML = "";
+    app = new App(backend);
+    stop = app.start();
+    render(<Window app={app} />);
+    await waitFor(() => expect(document.querySelector(".xterm-cursor-outline")).toBeTruthy());
+    expect(document.activeElement?.className).not.toContain("xterm-helper-textarea");
   });
 
   it("come back with their agents when the window opens again", async () => {

@@ -3,7 +3,7 @@ import "./commands.css";
 import { useApp } from "../../state/app";
 import { Dialog } from "../../shared/Dialog";
 import { Keys } from "../../shared/Keys";
-import { type ShortcutName, SHORTCUTS } from "../../shared/keys";
+import { chordKeys, type ShortcutName, SHORTCUTS } from "../../shared/keys";
 import { ids } from "../../shared/testids";
 
 export interface Command {
@@ -50,7 +50,7 @@ export function Palette({ commands }: { commands: Command[] }) {
           <li key={command.id} id={`command-${command.id}`} role="option" aria-selected={index === at} className="palette-item" data-testid={ids.paletteItem}
             onMouseMove={() => setAt(index)} onClick={() => go(command)}>
             <span>{command.label}{command.note && <span className="muted"> {command.note}</span>}</span>
-            {command.shortcut && <Keys chord={SHORTCUTS[command.shortcut].chords[0]!} />}
+            {command.shortcut && <Keys keys={chordKeys(SHORTCUTS[command.shortcut].chords[0]!)} />}
           </li>
         ))}
         {found.length === 0 && <li className="muted palette-none">Nothing has this in its name.</li>}

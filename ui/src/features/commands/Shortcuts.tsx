@@ -2,7 +2,7 @@ import "./commands.css";
 import { useApp } from "../../state/app";
 import { Dialog } from "../../shared/Dialog";
 import { Keys } from "../../shared/Keys";
-import { type Chord, SHORTCUTS, TASK_KEYS } from "../../shared/keys";
+import { type Chord, chordKeys, SHORTCUTS, TASK_KEYS } from "../../shared/keys";
 import { ids } from "../../shared/testids";
 
 export function ShortcutsDialog() {
@@ -10,13 +10,17 @@ export function ShortcutsDialog() {
   return (
     <Dialog title="Keyboard shortcuts" width="large" testid={ids.shortcuts} onClose={app.closeDialog}>
       <div className="shortcut-groups">
-        <Group title="Window" />
-        <Group title="Terminal" />
-        <section aria-label="List of tasks">
-          <h3>List of tasks</h3>
-          <dl>{TASK_KEYS.map(({ label, keys }) => <Line key={label} label={label} chords={keys} />)}</dl>
-        </section>
-        <Group title="Panes" />
+        <div>
+          <Group title="Window" />
+          <Group title="Terminal" />
+        </div>
+        <div>
+          <Group title="Panes" />
+          <section aria-label="List of tasks">
+            <h3>List of tasks</h3>
+            <dl>{TASK_KEYS.map(({ label, keys }) => <Line key={label} label={label} keys={keys.map(chordKeys)} />)}</dl>
+          </section>
+        </div>
       </div>
       <p className="muted">All other keys go to the program in the pane.</p>
     </Dialog>
@@ -24,20 +28,31 @@ export function ShortcutsDialog() {
 }
 
 function Group({ title }: { title: "Window" | "Panes" | "Terminal" }) {
-  const all = Object.values(SHORTCUTS).filter(({ group }) => group === title);
+  const all = Object.values(SHORTCUTS).filter(({ group, chords }) => group === title && !isArrow(chords[0]!));
+  const arrows = Object.values(SHORTCUTS).filter(({ group, chords }) => group === title && isArrow(chords[0]!));
   return (
     <section aria-label={title}>
       <h3>{title}</h3>
-      <dl>{all.map(({ label, chords }) => <Line key={label} label={label} chords={[chords[0]!]} />)}</dl>
+      <dl>
+        {all.map(({ label, chords }) => <Line key={label} label={label} keys={[chordKeys(chords[0]!)]} />)}
+        {ARROWS.filter(({ alt }) => arrows.some(({ chords }) => (chords[0]!.alt ?? false) === alt)).map(({ label, alt }) => {
+          const chords = arrows.map((each) => chordKeys(each.chords[0]!)).filter((keys) => keys.includes("Alt") === alt);
+          return <Line key={label} label={label} keys={[[...chords[0]!.slice(0, -1), chords.map((keys) => keys.at(-1)).join(" ")]]} />;
+        })}
+      </dl>
     </section>
   );
 }
 
-function Line({ label, chords }: { label: string; chords: readonly Chord[] }) {
+/** Four directions are one line. */
+const ARROWS = [{ label: "Go to another pane", alt: false }, { label: "Move the divider", alt: true }];
+const isArrow = ({ key }: Chord) => key.startsWith("Arrow");
+
+function Line({ label, keys }: { label: string; keys: readonly string[][] }) {
   return (
     <div>
       <dt>{label}</dt>
-      <dd className="keys">{chords.map((chord) => <Keys key={chord.key} chord={chord} />)}</dd>
+      <dd className="keys">{keys.map((each) => <Keys key={each.join()} keys={each} />)}</dd>
     </div>
   );
 }

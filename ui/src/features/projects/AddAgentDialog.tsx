@@ -1,4 +1,4 @@
-// Three clicks: the button that opened this, a profile, Start.
+// Three clicks: the button that opened this, a profile, Start. Or Enter: the first profile that can be started is picked already.
 
 import { type KeyboardEvent, useEffect, useMemo, useState } from "react";
 import { type BackendError, toBackendError } from "../../backend/backend";
@@ -27,10 +27,16 @@ export function AddAgentDialog({ project, beside }: Props) {
   useEffect(() => void app.detected.refresh(), [app]);
 
   const choices = useMemo(() => choicesOf(profiles.data ?? [], detected.data ?? null), [profiles.data, detected.data]);
-  const choice = choices.find(({ key, problem }) => key === picked && problem === null);
+  const usable = choices.filter(({ problem }) => problem === null);
+  const choice = usable.find(({ key }) => key === picked) ?? usable[0];
   const taken = useMemo(() => new Set(agents?.filter((agent) => agent.project === project).map(({ name }) => name)), [agents, project]);
   const name = typedName ?? (choice ? freeName(choice.stem, taken) : "");
 
+  const pick = (each: Choice) => {
+    if (each.key !== choice?.key) setTypedName(null);
+    setPicked(each.key);
+    setError(null);
+  };
   const start = async () => {
     if (!choice?.source || name.trim() === "" || busy) return;
     setBusy(true);
@@ -56,7 +62,7 @@ export function AddAgentDialog({ project, beside }: Props) {
       </>}>
       <div className="choices" role="radiogroup" aria-label="What to start" onKeyDown={moveBetweenChoices}>
         {choices.map((each) => (
-          <ChoiceItem key={each.key} choice={each} picked={each.key === picked} onPick={() => { setPicked(each.key); setTypedName(null); setError(null); }} />
+          <ChoiceItem key={each.key} choice={each} picked={each.key === choice?.key} onPick={() => pick(each)} onStart={() => void start()} />
         ))}
         {detected.loading && <p className="muted looking" role="status"><span className="spinner" aria-hidden="true" /> Looking for agent programs…</p>}
       </div>
@@ -72,10 +78,16 @@ export function AddAgentDialog({ project, beside }: Props) {
   );
 }
 
-function ChoiceItem({ choice, picked, onPick }: { choice: Choice; picked: boolean; onPick: () => void }) {
+function ChoiceItem({ choice, picked, onPick, onStart }: { choice: Choice; picked: boolean; onPick: () => void; onStart: () => void }) {
+  // A picked choice has nothing left for Enter to do but to start it.
+  const keyDown = (event: KeyboardEvent) => {
+    if (event.key !== "Enter" || !picked) return;
+    event.preventDefault();
+    if (!event.repeat) onStart();
+  };
   return (
     <button type="button" role="radio" aria-checked={picked} aria-disabled={choice.problem !== null || undefined} className={`choice ${picked ? "picked" : ""}`}
-      data-testid={ids.addAgentChoice} data-name={choice.stem} onClick={() => choice.problem === null && onPick()}>
+      data-testid={ids.addAgentChoice} data-name={choice.stem} data-autofocus={picked || undefined} onKeyDown={keyDown} onClick={() => choice.problem === null && onPick()}>
       <span className={`adapter ${choice.adapter}`} aria-hidden="true">{choice.title.slice(0, 1)}</span>
       <span className="choice-text">
         <span className="choice-title">

@@ -1,6 +1,7 @@
 import { useState } from "react";
 import { type BackendError, type QuitRequest, toBackendError } from "../../backend/backend";
 import { useApp } from "../../state/app";
+import { titleName } from "../../state/words";
 import "./quit.css";
 import { Button } from "../../shared/Button";
 import { Dialog } from "../../shared/Dialog";
@@ -38,14 +39,14 @@ export function QuitDialog({ request }: { request: QuitRequest }) {
           Remember
         </label>
         <Button onClick={app.cancelQuit} testid={ids.quitCancel} data-autofocus>Cancel</Button>
-        <Button busy={busy === "keep"} disabled={busy !== null} onClick={() => void quit("keep")} testid={ids.quitKeep}>Keep them running and quit</Button>
-        <Button look="primary" busy={busy === "stop"} disabled={busy !== null} onClick={() => void quit("stop")} testid={ids.quitStop}>Stop them and quit</Button>
+        <Button look="danger" busy={busy === "stop"} disabled={busy !== null} onClick={() => void quit("stop")} testid={ids.quitStop}>Stop them and quit</Button>
+        <Button look="primary" busy={busy === "keep"} disabled={busy !== null} onClick={() => void quit("keep")} testid={ids.quitKeep}>Keep them running and quit</Button>
       </>}>
       <ul className="quit-names">
         {running.slice(0, NAMES_SHOWN).map(({ agent, project, kind }, index) => (
           <li key={index} className="clip">
             <span className="quit-kind muted"><Icon name={kind === "task" ? "tasks" : "terminal"} />{kind === "task" ? "task" : "agent"}</span>
-            <strong>{plain(agent)}</strong> <span className="muted">in {project}</span>
+            <strong>{kind === "task" ? titleName(agent) : plain(agent)}</strong> <span className="muted">in {project}</span>
           </li>
         ))}
         {running.length > NAMES_SHOWN && <li className="muted">and {running.length - NAMES_SHOWN} more</li>}

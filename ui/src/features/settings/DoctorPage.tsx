@@ -6,8 +6,15 @@ import { Button } from "../../shared/Button";
 import { ErrorText } from "../../shared/ErrorText";
 import { Icon } from "../../shared/Icon";
 import { ids } from "../../shared/testids";
+import { advice, plural } from "../../shared/text";
 
 const WORDS = { ok: "fine", warn: "look at this", fail: "broken" } as const;
+
+function verdict({ ok, checks }: Doctor): string {
+  const notes = checks.filter(({ state }) => state === "warn").length;
+  if (!ok) return "Something needs a hand.";
+  return notes === 0 ? "All is well." : `Works, with ${plural(notes, "note")}.`;
+}
 
 /** Checks what Carillon needs of this machine. */
 export function DoctorPage() {
@@ -31,7 +38,7 @@ export function DoctorPage() {
   return (
     <div data-testid={ids.doctor}>
       <div className="doctor-head">
-        <p className="grow" role="status">{busy ? "Examining…" : found ? (found.ok ? "All is well." : "Something needs a hand.") : ""}</p>
+        <p className="grow" role="status">{busy ? "Examining…" : found ? verdict(found) : ""}</p>
         <Button busy={busy} onClick={() => void examine()} testid={ids.doctorRun}>Examine again</Button>
       </div>
       {error && <ErrorText error={error} />}
@@ -42,7 +49,7 @@ export function DoctorPage() {
             <div>
               <p><strong>{check.name}</strong></p>
               <p className="muted breakable">{check.detail}</p>
-              {check.hint && <p className="hint">{check.hint}</p>}
+              {check.hint && <p className="hint">{advice(check.hint)}</p>}
             </div>
           </li>
         ))}

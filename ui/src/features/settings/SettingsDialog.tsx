@@ -63,8 +63,8 @@ function GeneralPage() {
         <Select value={settings.at_exit} testid={ids.settingsAtExit} label="When the window closes" onChange={(at_exit) => save({ at_exit })}
           options={[["ask", "Ask"], ["stop", "Stop them"], ["keep", "Keep them running"]]} />
       </Row>
-      <Row title="Programs that copy" note="A program in a terminal puts text on the clipboard. None can ever read it.">
-        <Select value={settings.clipboard_write} testid={ids.settingsClipboard} label="Programs that copy" onChange={(clipboard_write) => save({ clipboard_write })}
+      <Row title="Programs that write the clipboard" note="A program in a terminal puts text on the clipboard. None can ever read it.">
+        <Select value={settings.clipboard_write} testid={ids.settingsClipboard} label="Programs that write the clipboard" onChange={(clipboard_write) => save({ clipboard_write })}
           options={[["ask", "Ask each time"], ["allow", "Allow"], ["deny", "Never"]]} />
       </Row>
       {info && <p className="muted about">Carillon {info.version} · data in <span className="mono">{info.home}</span></p>}

@@ -1,6 +1,6 @@
 import type { Id, Task } from "../../generated/api";
 import { useApp } from "../../state/app";
-import { commandLine, taskName, taskOutcome } from "../../state/words";
+import { commandLine, isTitled, taskName, taskOutcome } from "../../state/words";
 import { IconButton } from "../../shared/Button";
 import { ids } from "../../shared/testids";
 import { plain } from "../../shared/text";
@@ -30,7 +30,7 @@ export function TaskDetail({ project, task, owner, root, onClose }: Props) {
             <IconButton icon="close" label="Back to the list (Esc)" onClick={onClose} testid={ids.taskDetailClose} />
           </span>
         </div>
-        {name !== command && <p className="task-title">{name}</p>}
+        {isTitled(task) && name !== command && <p className="task-title">{name}</p>}
         <p className="task-command mono">{command}</p>
         {task.output_held && <p className="task-facts-line">A process that it started still held its output when it ended; what that printed later is not here.</p>}
         {task.left_over.length > 0 && <p className="task-facts-line">Still running: {plain(task.left_over.join(", "))}</p>}

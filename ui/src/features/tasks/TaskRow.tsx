@@ -9,6 +9,7 @@ import { Duration, TaskMark, usePending } from "./TaskMark";
 
 export const ROW_PX = 46;
 export const TAIL_PX = 18;
+export const OPEN_HINT = "Enter or a double click opens the log.";
 
 /** Rows of running tasks, and the chosen one, show the last line of the output. */
 export function hasTail(task: Task, chosen: boolean): boolean {
@@ -35,7 +36,7 @@ export const TaskRow = memo(function TaskRow({ task, top, chosen, owner, place, 
   const bad = !pending && (task.state === "failed" || task.state === "timed_out");
   return (
     <div id={`task-${task.id}`} role="option" aria-selected={chosen} className="task-row" style={{ top, height: ROW_PX + (withTail ? TAIL_PX : 0) }}
-      data-testid={ids.taskRow} data-task={task.id} data-state={task.state} title={plain(commandLine(task))} onClick={() => onChoose(task)} onDoubleClick={() => onOpen(task)}>
+      data-testid={ids.taskRow} data-task={task.id} data-state={task.state} title={`${plain(commandLine(task))}\n${OPEN_HINT}`} onClick={() => onChoose(task)} onDoubleClick={() => onOpen(task)}>
       <div className="task-line">
         <TaskMark task={task} pending={pending} />
         <span className="task-name clip">{taskName(task)}</span>

@@ -16,6 +16,7 @@ import { plain } from "../../shared/text";
 import { type Chip, CHIPS, filtered, type Filter, NO_FILTER } from "./filter";
 import { TaskDetail } from "./TaskDetail";
 import { TaskList } from "./TaskList";
+import { OPEN_HINT } from "./TaskRow";
 
 interface Props {
   project: Id;
@@ -113,22 +114,25 @@ export function TasksPanel({ project, onLeave }: Props) {
               </div>
             </div>
             {work.error && <ErrorText error={work.error} />}
-            <TaskList ref={list} project={project} tasks={tasks} places={work.places} ownerOf={ownerOf} />
-            {tasks.length === 0 && !work.error && (
-              <div className="tasks-empty muted" data-testid={ids.tasksEmpty}>
-                {!work.loaded ? <p role="status">Loading…</p> : work.tasks.length > 0 ? (
-                  <>
-                    <p>No task fits the filter.</p>
-                    <Button look="quiet" onClick={() => setFilter(NO_FILTER)}>Show all</Button>
-                  </>
-                ) : (
-                  <>
-                    <p>A command that runs in the background is shown here: yours, and those that agents start.</p>
-                    <Button icon="plus" onClick={newTask}>New task…</Button>
-                  </>
-                )}
-              </div>
-            )}
+            <div className="tasks-room">
+              <TaskList ref={list} project={project} tasks={tasks} places={work.places} ownerOf={ownerOf} />
+              {tasks.length === 0 && !work.error && (
+                <div className="tasks-empty muted" data-testid={ids.tasksEmpty}>
+                  {!work.loaded ? <p role="status">Loading…</p> : work.tasks.length > 0 ? (
+                    <>
+                      <p>No task fits the filter.</p>
+                      <Button look="quiet" onClick={() => setFilter(NO_FILTER)}>Show all</Button>
+                    </>
+                  ) : (
+                    <>
+                      <p>A command that runs in the background is shown here: yours, and those that agents start.</p>
+                      <Button icon="plus" onClick={newTask}>New task…</Button>
+                    </>
+                  )}
+                </div>
+              )}
+            </div>
+            {tasks.length > 0 && !detail && <p className="tasks-hint muted clip">{OPEN_HINT}</p>}
           </div>
           {detail && <TaskDetail key={detail.id} project={project} task={detail} owner={ownerOf(detail.owner)} root={root} onClose={closeDetail} />}
         </div>

@@ -126,6 +126,7 @@ export class TerminalSession {
     this.terminal.open(element);
     this.#mayRaiseContrast = correctContrast(this.terminal);
     this.#raiseContrast();
+    this.#showCursor();
     if (new URLSearchParams(location.search).get("renderer") === "webgl") void this.#useWebgl();
     const observer = new ResizeObserver(() => this.#fitSoon());
     observer.observe(element);
@@ -136,6 +137,14 @@ export class TerminalSession {
     // A pane that is hidden behind a zoomed one keeps the size that its run has.
     if (this.fit()) this.#tellSize();
     void this.#puller.start();
+  }
+
+  /**
+   * xterm.js (6.0.0) draws no cursor before the terminal had the focus once, or its program left the alternate screen. A pane that
+   * comes back without the focus shall have its outlined one; leaving the alternate screen where there is none changes nothing else.
+   */
+  #showCursor(): void {
+    this.terminal.write("\x1b[?47l");
   }
 
   /** Programs choose colours for a background that they only guess; on a light one more of them need help. */
