@@ -26,10 +26,12 @@ pub(crate) fn write(terminal: &Terminal, parser: &Parser, history_lines: usize) 
     pen.cursor(terminal);
     pen.set_style(terminal.style);
     pen.set_charsets(terminal.charsets);
-    if !terminal.title.is_empty() {
-        pen.out.extend_from_slice(b"\x1b]2;");
-        pen.out.extend_from_slice(terminal.title.as_bytes());
-        pen.out.extend_from_slice(b"\x1b\\");
+    for aside in &terminal.title_stack {
+        pen.title(aside);
+        pen.out.extend_from_slice(b"\x1b[22;2t");
+    }
+    if !(terminal.title.is_empty() && terminal.title_stack.is_empty()) {
+        pen.title(&terminal.title);
     }
     terminal.modes.write(&mut pen.out);
     parser.write_pending(&mut pen.out);
@@ -209,6 +211,12 @@ impl Pen {
             write_number(&mut self.out, b';', buffer.bottom + 1);
             self.out.push(b'r');
         }
+    }
+
+    fn title(&mut self, title: &str) {
+        self.out.extend_from_slice(b"\x1b]2;");
+        self.out.extend_from_slice(title.as_bytes());
+        self.out.extend_from_slice(b"\x1b\\");
     }
 
     fn go_to(&mut self, x: usize, y: usize) {

@@ -30,7 +30,8 @@ pub(crate) struct Terminal {
     pub(crate) charsets: Charsets,
     pub(crate) modes: Modes,
     pub(crate) title: String,
-    title_stack: Vec<String>,
+    /// Titles put aside, the latest last.
+    pub(crate) title_stack: Vec<String>,
     pub(crate) colours: Colours,
     /// Answers to queries that were not handed out yet.
     pub(crate) replies: Vec<u8>,

@@ -84,7 +84,7 @@ fn noticeable(screen: &Screen) -> Vec<String> {
         out.extend(look_at_buffer(alternate, t.cols));
     }
     out.push(format!("{} {} {:?} {:?}", t.x, t.y, t.style, t.charsets));
-    out.push(format!("{:?} {:?}", t.modes, t.title));
+    out.push(format!("{:?} {:?} {:?}", t.modes, t.title, t.title_stack));
     out
 }
 

@@ -46,6 +46,18 @@ fn modes_and_title_come_back() {
 }
 
 #[test]
+fn titles_put_aside_come_back() {
+    let title = |title: &str| format!("\x1b]2;{title}\x07");
+    let mut other = rebuilt(&fed(title("shell") + "\x1b[22t" + &title("a;b") + "\x1b[22;2t" + &title("")));
+    let mut titles = vec![other.title().to_owned()];
+    for _ in 0..3 {
+        other.feed(b"\x1b[23t");
+        titles.push(other.title().to_owned());
+    }
+    assert_eq!(titles, ["", "a;b", "shell", "shell"]);
+}
+
+#[test]
 fn wrapped_lines_stay_one_line() {
     let screen = fed("a line that is longer than twenty columns");
     let mut other = rebuilt(&screen);
