@@ -1,5 +1,6 @@
-// npm run soak: the rounds of the crash tests at random moments, ten times as many as `npm test` runs: 100 with agents, 200 with tasks.
-// CARILLON_SEED, CARILLON_ROUNDS and CARILLON_TASK_ROUNDS are taken from the environment when they are set.
+// npm run soak: the rounds of the crash tests at random moments, ten times as many as `npm test` runs: 100 with agents, 200 with tasks;
+// then the screen model on random streams, with a seed that `npm test` does not use. CARILLON_SEED, CARILLON_ROUNDS,
+// CARILLON_TASK_ROUNDS, PROPTEST_CASES and PROPTEST_RNG_SEED are taken from the environment when they are set.
 
 import { run, say, tellStops } from "./say.mjs";
 import { ROOT, setUp } from "./setup.mjs";
@@ -15,4 +16,8 @@ const code = await run("cargo", args, { cwd: ROOT, env });
 const minutes = ((performance.now() - began) / 60_000).toFixed(1);
 const what = `${env.CARILLON_ROUNDS} rounds with agents and ${env.CARILLON_TASK_ROUNDS} with tasks, killed at random moments (${minutes} min)`;
 (code === 0 ? say.done : say.bad)(`soak: ${what}: ${code === 0 ? "nothing lost, nothing left behind" : "failed, see above"}`);
-process.exit(code);
+const seed = env.PROPTEST_RNG_SEED ?? String(Math.floor(Math.random() * 2 ** 31));
+const streams = { PROPTEST_CASES: "20000", ...env, PROPTEST_RNG_SEED: seed };
+const drawn = await run("cargo", ["nextest", "run", "--profile", "soak", "-p", "carillon-screen"], { cwd: ROOT, env: streams });
+(drawn === 0 ? say.done : say.bad)(`soak: ${streams.PROPTEST_CASES} random streams with PROPTEST_RNG_SEED=${seed}: ${drawn === 0 ? "all as they were" : "failed, see above"}`);
+process.exit(code || drawn);
