@@ -45,5 +45,5 @@ pub use error::Error;
 pub use journal::was_accepted;
 pub use launch::{Launched, launch};
 pub use log::{LogReader, Read};
-pub use rundir::{LeasedRun, Observed, boot_id, create, is_same_process, observe};
+pub use rundir::{LeasedRun, Observed, boot_id, create, is_same_process, observe, wait_until_free};
 pub use spec::{Cause, ExitRecord, Grace, Io, ProcessNote, RunSpec, Started};

@@ -8,6 +8,7 @@ use rustix::fs::{FlockOperation, Mode};
 use rustix::io::Errno;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
 
 /// A new run directory with its lease. As long as this value (or a supervisor that inherited the
 /// lease) lives, [`observe`] answers [`Observed::Alive`].
@@ -85,6 +86,23 @@ pub fn observe(run_dir: &Path) -> Result<Observed, Error> {
         // A record is there that nobody can read: it began, and its end is not known.
         Some(None) | None => Ok(Observed::Lost(unreadable(run_dir))),
     }
+}
+
+/// Waits until the lease is free, at most `patience`; says whether it is. For the moment between the
+/// end of a supervisor's connection and the end of its process, which are one event for the kernel
+/// and two for whoever looks from outside.
+pub fn wait_until_free(run_dir: &Path, patience: Duration) -> bool {
+    let Ok(dir) = files::open_dir(run_dir) else { return true };
+    let until = Instant::now() + patience;
+    let mut pause = Duration::from_micros(50);
+    while let Ok(true) = lease_is_held(dir.as_fd(), run_dir) {
+        if Instant::now() > until {
+            return false;
+        }
+        std::thread::sleep(pause);
+        pause = (pause * 2).min(Duration::from_millis(2));
+    }
+    true
 }
 
 /// Tells a record that is damaged (`None`) from one that cannot be reached (an error).

@@ -15,6 +15,9 @@ use crate::host::{Host, Vars};
 use crate::seam;
 use crate::world::{BaseEnv, LaunchOrder, OrderIo, Report};
 
+/// How long a supervisor may take to end after its connection did.
+const LET_GO_PATIENCE: Duration = Duration::from_millis(250);
+
 /// Programs that serve the user beyond a run: they are left alone and shown.
 pub(crate) const KEPT_PROGRAMS: &[&str] =
     &["gpg-agent", "ssh-agent", "tmux", "adb", "bazel", "gradle", "dbus-daemon", "keyboxd", "scdaemon"];
@@ -121,6 +124,8 @@ impl Host {
         }
         self.set_connected(run);
         self.forget(run);
+        // Else the loop would find a run that still seems to live, and connect to it once more.
+        carillon_supervisor::wait_until_free(&dir, LET_GO_PATIENCE);
         report.over(run);
     }
 

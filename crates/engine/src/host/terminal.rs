@@ -46,6 +46,9 @@ const STEP_BYTES: usize = 256 * 1024;
 /// When the model is behind by more than this, it reads in steps of this size and skips what plain
 /// text cannot change.
 const LEAP_BYTES: usize = 4 * 1024 * 1024;
+/// In a flood a view gets the screen no more often than this, so that the window has time for its
+/// other terminals: drawing one keeps it busy for tens of milliseconds.
+const FLOOD_VIEW_PAUSE: Duration = Duration::from_millis(100);
 
 impl Model {
     /// From the saved screen where there is one, else as it was at the start.
@@ -207,15 +210,17 @@ impl Terminal {
     /// What follows `offset`, or the screen when there is no offset, waiting up to `wait` for it.
     pub async fn pull(&self, offset: Option<u64>, wait: Duration) -> Result<Pulled, String> {
         let Some(offset) = offset else { return Ok(self.snapshot()) };
-        let mut end = self.outlet.subscribe();
+        let mut changed = self.outlet.subscribe();
         let wait = wait.min(Duration::from_millis(limits::WAIT_MAX_MS));
         // The time running out is an answer as well: nothing is new.
-        let _ = tokio::time::timeout(wait, end.wait_for(|(end, over)| *over || *end > offset)).await;
+        let _ = tokio::time::timeout(wait, changed.wait_for(|(end, over)| *over || *end > offset)).await;
         let (end, over) = self.outlet.end();
         if end <= offset {
             return Ok(Pulled { snapshot: None, bytes: Vec::new(), next_offset: offset, over });
         }
         if end - offset > limits::TERMINAL_BEHIND_MAX_BYTES && self.fed() > offset {
+            // The screen as it is then, not as it is now: the view loses nothing by the pause.
+            let _ = tokio::time::timeout(FLOOD_VIEW_PAUSE, changed.wait_for(|(_, over)| *over)).await;
             return Ok(self.snapshot());
         }
         self.read(offset, end, over)
