@@ -34,6 +34,25 @@ pub(crate) fn close_all_on_exec() {
     unsafe { libc::syscall(libc::SYS_close_range, 3u32, u32::MAX, libc::CLOSE_RANGE_CLOEXEC) };
 }
 
+/// Gives back the pages of code that the start needed and the wait does not. They are those of files,
+/// never written, so what is needed again comes back from the page cache by itself.
+///
+/// Only mappings that can be executed are touched: a read-only one may hold what the loader has
+/// relocated, which would be lost.
+pub(crate) fn forget_code_of_the_start() {
+    let Ok(maps) = std::fs::read_to_string("/proc/self/maps") else { return };
+    let code = maps.lines().filter(|line| line.contains(" r-xp ") && line.contains(" /"));
+    for range in code.filter_map(|line| line.split(' ').next()?.split_once('-')) {
+        let (Ok(start), Ok(end)) = (usize::from_str_radix(range.0, 16), usize::from_str_radix(range.1, 16))
+        else {
+            continue;
+        };
+        // SAFETY: the range is one whole mapping of a file, private, executable and not writable, so
+        // each of its pages reads the same when it is mapped again.
+        unsafe { libc::madvise(start as *mut libc::c_void, end - start, libc::MADV_DONTNEED) };
+    }
+}
+
 /// Waits until one of the descriptors is ready, at most `timeout_ms` (negative: without end).
 /// A signal is no event of its own: it arrives through its descriptor.
 pub(crate) fn poll(fds: &mut [libc::pollfd], timeout_ms: i32) -> io::Result<()> {

@@ -162,6 +162,7 @@ impl Begun {
         let run = run::Run::new(&spec, started_ms, dir, &self.signals, server, log, child);
         // The program runs already; a disk that is full by now must not cost it its supervisor.
         let _ = record_start(&started, Durable::Content);
+        linux::forget_code_of_the_start();
         Ok(run.supervise())
     }
 
