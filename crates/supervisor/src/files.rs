@@ -44,8 +44,6 @@ pub(crate) fn create_file(dir: BorrowedFd<'_>, name: &str) -> io::Result<File> {
 pub(crate) enum Durable {
     /// Nothing: it is of no use to anybody after a crash.
     No,
-    /// Either the old or the new content must be there, never half of one.
-    Content,
     /// The new content must be there.
     ContentAndName,
 }

@@ -161,7 +161,8 @@ impl Begun {
         started.start_time = process::read(child.pid).map(|p| p.start_time);
         let run = run::Run::new(&spec, started_ms, dir, &self.signals, server, log, child);
         // The program runs already; a disk that is full by now must not cost it its supervisor.
-        let _ = record_start(&started, Durable::Content);
+        // Nor is it worth a sync: pid and start time mean nothing after a crash of the machine.
+        let _ = record_start(&started, Durable::No);
         linux::forget_code_of_the_start();
         Ok(run.supervise())
     }
