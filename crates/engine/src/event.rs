@@ -43,6 +43,19 @@ impl Event {
         }
     }
 
+    /// Who waits for the loop's end, when that is what it is about.
+    pub(crate) fn into_closed(self) -> Option<Sender<()>> {
+        match self {
+            Self::Closed { done } => Some(done),
+            Self::Requested(_)
+            | Self::RunBegan { .. }
+            | Self::LaunchFailed { .. }
+            | Self::RunOver { .. }
+            | Self::TempBuried { .. }
+            | Self::DirDropped { .. } => None,
+        }
+    }
+
     /// Whether somebody relies on it also after a power cut. The rest is found again by looking.
     pub(crate) fn is_promise(&self) -> bool {
         match self {

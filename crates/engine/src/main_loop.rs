@@ -108,7 +108,13 @@ impl MainLoop {
         let mut spent = false;
         let again: Vec<Event> = batch.iter().filter_map(Event::again).collect();
         let durable = batch.iter().any(Event::is_promise);
-        let begun = self.store.begin_batch(durable);
+        if let Err(error) = self.store.begin_batch(durable) {
+            // Outside a batch each write would stand alone, without the act that belongs to it. So
+            // nothing is done: who asked hears that nobody answers, the world's reports come again.
+            closed = batch.into_iter().find_map(Event::into_closed);
+            self.finish_batch(Err(error), again);
+            return closed;
+        }
         for event in batch {
             match event {
                 Event::Requested(work) => work(self),
@@ -140,7 +146,7 @@ impl MainLoop {
         }
         let marks = std::mem::take(&mut self.marks);
         marks.iter().for_each(|mark| seam::reach(&format!("before the commit: {mark}")));
-        let committed = begun.and_then(|()| self.store.commit_batch());
+        let committed = self.store.commit_batch();
         marks.iter().for_each(|mark| seam::reach(&format!("after the commit: {mark}")));
         self.finish_batch(committed, again);
         closed
