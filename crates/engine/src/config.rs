@@ -49,7 +49,8 @@ pub struct Paths {
     pub secrets: PathBuf,
     /// Environments of tasks that wait in line, one file (0600) per content.
     pub envs: PathBuf,
-    /// The temp directory of programs that are asked for their version; there only meanwhile.
+    /// Holds the temp directories of programs that are asked for their version; each is there only
+    /// meanwhile.
     pub probe: PathBuf,
     /// The repository of `--demo`.
     pub demo: PathBuf,

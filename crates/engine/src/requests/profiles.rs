@@ -137,11 +137,11 @@ impl Engine {
     /// Runs `probe` with the user's environment and a temp directory of ours, which goes afterwards:
     /// some agent programs leave files there when they are only asked for their version.
     fn with_probe_env<T>(&self, probe: impl FnOnce(&Vars) -> T) -> Result<T, Error> {
-        let dir = &self.inner.paths.probe;
+        // One for each probe, since several may go on at a time; a start removes what a crash left.
+        let dir = &self.inner.paths.probe.join(uuid::Uuid::new_v4().simple().to_string());
         let failed = |e: std::io::Error| {
             Error::failed(format!("{} cannot be made: {e}", dir.display()), "check the data directory")
         };
-        // Two probes at a time may share it; who is last removes it.
         std::fs::DirBuilder::new().recursive(true).mode(0o700).create(dir).map_err(failed)?;
         let mut vars = Vars::clone(&self.inner.host.user_env());
         vars.retain(|(name, _)| !["TMPDIR", "TMP", "TEMP"].iter().any(|temp| name == temp));
