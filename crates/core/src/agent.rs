@@ -34,9 +34,11 @@ pub fn state_of(run: Option<&State>, ran_ms: Option<u64>) -> AgentState {
                 let at_once = ran_ms.is_some_and(|ms| ms < FAILED_START_MS);
                 if !clean && at_once { AgentState::Failed } else { AgentState::Offline }
             }
-            Cause::TimedOut | Cause::Stopped { .. } | Cause::SystemStop | Cause::NeverBegan => {
-                AgentState::Offline
-            }
+            Cause::TimedOut
+            | Cause::Stopped { .. }
+            | Cause::SystemStop
+            | Cause::OutputTooLarge
+            | Cause::NeverBegan => AgentState::Offline,
         },
     }
 }

@@ -75,6 +75,18 @@ id!(
     /// A durable note to an agent.
     MessageId
 );
+id!(
+    /// A question that waits for one answer.
+    AskId
+);
+id!(
+    /// One prompt to one final.
+    TurnId
+);
+id!(
+    /// A call that waits for the answer of an ask.
+    CallId
+);
 
 #[cfg(test)]
 mod tests {

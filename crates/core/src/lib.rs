@@ -5,7 +5,8 @@
 //!
 //! Reading order: [`id`] and [`name`] (identities), [`words`] (projects, profiles, agents),
 //! [`run`] (the machine of one supervised process tree), [`agent`] (what an agent's state is,
-//! seen from its run), [`reconcile`] (what a boot does with what it finds), [`limits`].
+//! seen from its run), [`reconcile`] (what a boot does with what it finds), [`task`], [`turn`], [`ask`],
+//! [`message`] and [`wake`] (who is told, and when), [`limits`].
 //!
 //! Invariants: a terminal state of a run never changes; every `step` names each pair of state and
 //! event, without a wildcard; a verdict is computed from observed facts alone.
@@ -16,12 +17,16 @@
 #![deny(clippy::wildcard_enum_match_arm)]
 
 pub mod agent;
+pub mod ask;
 pub mod id;
 pub mod limits;
+pub mod message;
 pub mod name;
 pub mod plain;
 pub mod quantity;
 pub mod reconcile;
 pub mod run;
 pub mod task;
+pub mod turn;
+pub mod wake;
 pub mod words;

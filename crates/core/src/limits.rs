@@ -77,3 +77,64 @@ pub const LAYOUT_MAX_BYTES: usize = 256 * 1024;
 /// A program that ends within this time with an error counts as one that could not start, in
 /// milliseconds.
 pub const FAILED_START_MS: u64 = 1_500;
+/// Longest event of an agent CLI that is read while its turn runs, in bytes; one that is longer is not shown.
+pub const EVENT_LINE_MAX_BYTES: usize = 4 * 1024 * 1024;
+/// Longest prompt of an ask, in bytes.
+pub const PROMPT_MAX_BYTES: usize = 8 * 1024 * 1024;
+/// Longest key of an ask, in characters.
+pub const ASK_KEY_MAX_CHARS: usize = 200;
+/// Longest time-out of an ask, in milliseconds: thirty days.
+pub const ASK_TIMEOUT_MAX_MS: u64 = 30 * 24 * 3_600 * 1_000;
+/// Asks of one callee that may wait at a time; one more is refused.
+pub const ASKS_PER_CALLEE: u32 = 1_000;
+/// Longest text of a note, in bytes.
+pub const NOTE_MAX_BYTES: usize = 256 * 1024;
+/// Most bytes of output that a headless turn may write.
+pub const TURN_OUTPUT_MAX_BYTES: u64 = 32 * 1024 * 1024;
+/// End of a child's output that an answer carries, in bytes.
+pub const CHILD_TAIL_BYTES: u64 = 4 * 1024;
+/// Most messages that one turn carries; the rest is the next turn's.
+pub const MESSAGES_PER_TURN: usize = 500;
+/// Wakes in a row that may fail before they are given up.
+pub const WAKE_ATTEMPTS: u32 = 6;
+/// Pause after the first failed wake, in milliseconds; each further one is twice as long.
+pub const WAKE_PAUSE_MS: i64 = 500;
+/// Longest pause between two wakes, in milliseconds.
+pub const WAKE_PAUSE_MAX_MS: i64 = 30_000;
+/// A turn that is silent for so long on what looks like a question of its own needs attention, in
+/// milliseconds.
+pub const ATTENTION_AFTER_MS: u64 = 15_000;
+/// Directories of turns that a headless agent keeps, the newest first.
+pub const TURN_RUNS_KEPT: usize = 20;
+/// Records of asks and turns that are over are kept so long, in milliseconds: ninety days.
+pub const ASK_AGE_MAX_MS: i64 = 90 * 24 * 3_600 * 1_000;
+/// Longest that one call of an MCP client waits for an ask or a task, in seconds: a day. It is also what
+/// a call waits when nobody says how long.
+pub const MCP_WAIT_MAX_S: u64 = 24 * 3_600;
+/// A waiting call of an MCP client looks again, and tells how far it is, so often, in milliseconds.
+pub const MCP_PROGRESS_MS: u64 = 10_000;
+/// Longest message of an MCP client that is read, in bytes. It is passed on in a request of the API,
+/// so it leaves room for what comes around it.
+pub const MCP_MESSAGE_MAX_BYTES: usize = REQUEST_MAX_BYTES - 64 * 1024;
+/// Calls of one MCP client that may be under way; one more is refused.
+pub const MCP_CALLS_MAX: usize = 256;
+/// Longest text in one answer to an MCP client, in bytes: a final, or a page of output.
+pub const MCP_TEXT_MAX_BYTES: usize = 64 * 1024;
+/// Longest text of a field that only says what something is about, in an answer to an MCP client, in
+/// bytes.
+pub const MCP_FIELD_MAX_BYTES: usize = 2 * 1024;
+/// Most rows of one list in an answer to an MCP client.
+pub const MCP_ROWS_MAX: usize = 100;
+/// Time that an MCP server takes to say goodbye to the engine when its client has gone, in
+/// milliseconds.
+pub const MCP_GOODBYE_MS: u64 = 2_000;
+/// Time that a hook of an agent CLI may take, in milliseconds.
+pub const HOOK_MS: u64 = 2_000;
+/// Most bytes that a hook of an agent CLI may pass on.
+pub const HOOK_DATA_MAX_BYTES: usize = 1024 * 1024;
+/// Time that a call of one of our MCP tools may take, as agent CLIs are told, in milliseconds: a day.
+pub const MCP_CALL_MAX_MS: u64 = 24 * 3_600 * 1_000;
+/// Time that our MCP server may take to start, as agent CLIs are told, in milliseconds.
+pub const MCP_START_MAX_MS: u64 = 60_000;
+/// Longest role text that can be an argument of a program, in bytes; the system takes no argument over 128 KiB.
+pub const ROLE_ARGUMENT_MAX_BYTES: usize = 96 * 1024;

@@ -17,6 +17,8 @@ pub enum Cause {
     },
     /// The system ended the supervisor (a logout, a shutdown).
     SystemStop,
+    /// It wrote more than a turn may; what is there is the beginning.
+    OutputTooLarge,
     /// It was recorded, but nothing of it was ever started.
     NeverBegan,
     /// The program could not be started; nothing ran.
@@ -179,6 +181,7 @@ pub fn in_words(state: &State) -> Option<String> {
             other => format!("stopped by {other}"),
         },
         Cause::SystemStop => "stopped by the system".to_owned(),
+        Cause::OutputTooLarge => "stopped because its output was too large".to_owned(),
         Cause::NeverBegan => "never began: Carillon ended before it could start it".to_owned(),
         Cause::SpawnFailed { message } => message.clone(),
     })

@@ -162,6 +162,11 @@ fn over(run: &run::State, began: bool) -> Result<(State, Vec<Effect>), Rejected>
             Cause::TimedOut => State::TimedOut,
             Cause::Stopped { by } => State::Cancelled { by: by.clone() },
             Cause::SystemStop => State::Failed(Failure::SystemStop),
+            // Only turns are ended for that, so a task that claims it is at least no success.
+            Cause::OutputTooLarge => State::Failed(match (ending.exit_code, ending.signal) {
+                (None, Some(signal)) => Failure::Signal(signal),
+                (code, _) => Failure::Exit(code.unwrap_or(1)),
+            }),
             // Nothing of it was started, so it may wait again without being a second attempt.
             Cause::NeverBegan if began => State::Lost(LostWhy::SupervisorGone),
             Cause::NeverBegan => return Ok((State::Queued, vec![Effect::FillSlots])),
@@ -186,6 +191,7 @@ pub fn in_words(state: &State) -> Option<String> {
         State::Cancelled { by } => match by.as_str() {
             "user" => "cancelled by you".to_owned(),
             "app_exit" => "cancelled when Carillon quit".to_owned(),
+            "ask_over" => "cancelled because the ask that it belongs to is over".to_owned(),
             other => format!("cancelled by {other}"),
         },
         State::Lost(LostWhy::Rebooted) => "lost: the machine was restarted".to_owned(),

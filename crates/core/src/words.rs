@@ -73,6 +73,8 @@ pub struct Agent {
     pub workdir: String,
     /// True after the user stopped it: then nothing but the user starts it.
     pub stopped_by_user: bool,
+    /// The session of its own program, once known.
+    pub session_id: Option<String>,
 }
 
 /// A background command: what to run, for whom.

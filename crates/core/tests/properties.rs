@@ -9,6 +9,7 @@ fn ending() -> impl Strategy<Value = Ending> {
         Just(Cause::Ended),
         Just(Cause::TimedOut),
         Just(Cause::SystemStop),
+        Just(Cause::OutputTooLarge),
         Just(Cause::Stopped { by: "user".into() }),
     ];
     (cause, prop::option::of(0..256i32), prop::option::of(1..32i32))

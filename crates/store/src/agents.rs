@@ -2,17 +2,62 @@
 
 use carillon_core::id::{AgentId, ProfileId, ProjectId};
 use carillon_core::words::{Agent, Mode};
-use rusqlite::{Connection, Row};
+use rusqlite::{Connection, OptionalExtension, Row};
 
 use crate::changes::{self, Tag};
 use crate::error::{Sql, unreadable};
 
+const COLUMNS: &str = "id, name, project, profile, mode, role, workdir, stopped_by_user, session_id";
+
+/// What is known of an agent's wakes.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Wakes {
+    /// Wakes in a row that came to nothing.
+    pub failed: u32,
+    /// The next one not before this time, in Unix milliseconds.
+    pub not_before_ms: i64,
+    /// What went wrong last.
+    pub reason: Option<String>,
+}
+
+/// The wakes of an agent.
+pub fn wakes_of(db: &Connection, id: &AgentId) -> Sql<Wakes> {
+    let found = db
+        .prepare_cached("SELECT wake_failed, wake_not_before_ms, wake_reason FROM agents WHERE id = ?1")?
+        .query_row([id.as_str()], |row| {
+            Ok(Wakes { failed: row.get(0)?, not_before_ms: row.get(1)?, reason: row.get(2)? })
+        })
+        .optional()?;
+    Ok(found.unwrap_or_default())
+}
+
+/// Records how an agent's wakes went.
+pub fn set_wakes(tx: &Connection, agent: &Agent, wakes: &Wakes) -> Sql<()> {
+    tx.execute(
+        "UPDATE agents SET wake_failed = ?2, wake_not_before_ms = ?3, wake_reason = ?4 WHERE id = ?1",
+        (agent.id.as_str(), wakes.failed, wakes.not_before_ms, &wakes.reason),
+    )?;
+    changes::note(tx, Tag::Wake, agent.id.as_str(), Some(agent.project.as_str()))?;
+    changes::note(tx, Tag::Agent, agent.id.as_str(), Some(agent.project.as_str()))
+}
+
+/// Records the session of the agent's own program.
+pub fn set_session(tx: &Connection, agent: &Agent, session: Option<&str>) -> Sql<()> {
+    tx.execute("UPDATE agents SET session_id = ?2 WHERE id = ?1", (agent.id.as_str(), session))?;
+    changes::note(tx, Tag::Agent, agent.id.as_str(), Some(agent.project.as_str()))
+}
+
+/// One agent.
+pub fn get(db: &Connection, id: &AgentId) -> Sql<Option<Agent>> {
+    db.prepare_cached(&format!("SELECT {COLUMNS} FROM agents WHERE id = ?1"))?
+        .query_row([id.as_str()], read)
+        .optional()
+}
+
 /// All agents in the order in which they were added.
 pub fn list(db: &Connection) -> Sql<Vec<Agent>> {
-    let mut statement = db.prepare_cached(
-        "SELECT id, name, project, profile, mode, role, workdir, stopped_by_user
-           FROM agents ORDER BY created_ms, rowid",
-    )?;
+    let mut statement =
+        db.prepare_cached(&format!("SELECT {COLUMNS} FROM agents ORDER BY created_ms, rowid"))?;
     statement.query_map([], read)?.collect()
 }
 
@@ -75,5 +120,6 @@ fn read(row: &Row<'_>) -> Sql<Agent> {
         role: text(5)?,
         workdir: text(6)?,
         stopped_by_user: row.get(7)?,
+        session_id: row.get(8)?,
     })
 }

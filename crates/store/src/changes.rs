@@ -25,6 +25,10 @@ pub enum Tag {
     Inbox,
     /// The waking of an agent.
     Wake,
+    /// An ask.
+    Ask,
+    /// A turn; the row is its agent's.
+    Turn,
 }
 
 impl Tag {
@@ -40,6 +44,8 @@ impl Tag {
             Self::Task => "backgroundTaskChanged",
             Self::Inbox => "agentInboxChanged",
             Self::Wake => "agentWakeChanged",
+            Self::Ask => "askChanged",
+            Self::Turn => "turnChanged",
         }
     }
 }

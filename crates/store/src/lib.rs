@@ -14,7 +14,9 @@
 //! Tests: `tests/` opens real files: schema, edges, contention, corruption.
 
 pub mod agents;
+pub mod asks;
 pub mod attempts;
+pub mod calls;
 pub mod changes;
 pub mod db;
 pub mod error;
@@ -27,6 +29,7 @@ pub mod runs;
 pub mod settings;
 mod stale_log;
 pub mod tasks;
+pub mod turns;
 
 pub use db::{Opened, Reader, Store};
 pub use error::Error;

@@ -9,8 +9,11 @@ use sha2::{Digest, Sha256};
 use crate::error::Error;
 
 /// The migrations by version, from 1. To change the schema, add one; never edit one.
-pub const MIGRATIONS: &[&str] =
-    &[include_str!("../migrations/0001_base.sql"), include_str!("../migrations/0002_tasks.sql")];
+pub const MIGRATIONS: &[&str] = &[
+    include_str!("../migrations/0001_base.sql"),
+    include_str!("../migrations/0002_tasks.sql"),
+    include_str!("../migrations/0003_asks.sql"),
+];
 
 /// Brings the file to the newest schema.
 pub fn migrate(connection: &mut Connection, path: &Path, now_ms: i64) -> Result<(), Error> {

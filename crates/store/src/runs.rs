@@ -199,6 +199,7 @@ fn cause_words(cause: &Cause) -> (&'static str, Option<&str>) {
         Cause::TimedOut => ("timed_out", None),
         Cause::Stopped { by } => ("stopped", Some(by)),
         Cause::SystemStop => ("system_stop", None),
+        Cause::OutputTooLarge => ("output_too_large", None),
         Cause::NeverBegan => ("never_began", None),
         Cause::SpawnFailed { message } => ("spawn_failed", Some(message)),
     }
@@ -222,6 +223,7 @@ fn read_state(row: &Row<'_>) -> Sql<State> {
                 "timed_out" => Cause::TimedOut,
                 "stopped" => Cause::Stopped { by: detail.unwrap_or_default() },
                 "system_stop" => Cause::SystemStop,
+                "output_too_large" => Cause::OutputTooLarge,
                 "never_began" => Cause::NeverBegan,
                 "spawn_failed" => Cause::SpawnFailed { message: detail.unwrap_or_default() },
                 other => return Err(bad(format!("cause {other:?}"))),

@@ -1,13 +1,14 @@
 //! The table `tasks`: what was asked for. Where it stands is in `attempts`.
 
-use carillon_core::id::{AgentId, ProjectId, TaskId};
+use carillon_core::id::{AgentId, AskId, ProjectId, TaskId};
 use carillon_core::words::Task;
 use rusqlite::{Connection, OptionalExtension, Row};
 
 use crate::error::{Sql, unreadable};
 
 const COLUMNS: &str =
-    "id, project, owner, title, command, cwd, tty, detached, timeout_ms, log_max, created_ms, env_key";
+    "id, project, owner, title, command, cwd, tty, detached, timeout_ms, log_max, created_ms, env_key,
+    joined_ask, seen_attempt";
 
 /// A task and when it was asked for, in Unix milliseconds.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -18,6 +19,10 @@ pub struct TaskRow {
     pub created_ms: i64,
     /// Names the file with its environment; none: the user's own.
     pub env_key: Option<String>,
+    /// The ask whose turn started it; none: it stands alone.
+    pub joined_ask: Option<AskId>,
+    /// The newest attempt whose end its owner has seen, or wanted; 0: none.
+    pub seen_attempt: u32,
 }
 
 /// One task.
@@ -56,8 +61,8 @@ pub fn insert(tx: &Connection, row: &TaskRow) -> Sql<()> {
     let task = &row.task;
     tx.prepare_cached(
         "INSERT INTO tasks (id, project, owner, title, command, cwd, tty, detached, timeout_ms, log_max, created_ms,
-           env_key)
-         VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12)",
+           env_key, joined_ask)
+         VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13)",
     )?
     .execute((
         task.id.as_str(),
@@ -72,8 +77,26 @@ pub fn insert(tx: &Connection, row: &TaskRow) -> Sql<()> {
         task.log_max,
         row.created_ms,
         &row.env_key,
+        row.joined_ask.as_ref().map(AskId::as_str),
     ))?;
     Ok(())
+}
+
+/// The children of an ask that are tasks, in the order of their beginning.
+pub fn joined_to(db: &Connection, ask: &AskId) -> Sql<Vec<TaskRow>> {
+    let mut statement = db.prepare_cached(&format!(
+        "SELECT {COLUMNS} FROM tasks WHERE joined_ask = ?1 ORDER BY created_ms, rowid"
+    ))?;
+    statement.query_map([ask.as_str()], read)?.collect()
+}
+
+/// Records that the owner has seen the end of an attempt, or wanted it.
+pub fn set_seen(tx: &Connection, row: &TaskRow, attempt: u32) -> Sql<bool> {
+    let changed = tx.execute(
+        "UPDATE tasks SET seen_attempt = ?2 WHERE id = ?1 AND seen_attempt < ?2",
+        (row.task.id.as_str(), attempt),
+    )?;
+    Ok(changed == 1)
 }
 
 /// Ids of tasks that were over before `before_ms` and of which no run directory is kept.
@@ -118,5 +141,7 @@ fn read(row: &Row<'_>) -> Sql<TaskRow> {
         },
         created_ms: row.get(10)?,
         env_key: row.get(11)?,
+        joined_ask: row.get::<_, Option<String>>(12)?.map(|id| AskId::parse(&id)).transpose().map_err(bad)?,
+        seen_attempt: row.get(13)?,
     })
 }

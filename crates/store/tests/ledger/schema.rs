@@ -3,16 +3,22 @@
 use std::path::{Path, PathBuf};
 
 use carillon_core::run::{Cause, Ending, State};
+use carillon_core::task;
 use carillon_core::words::Profile;
 use carillon_store::migrate::{MIGRATIONS, checksum};
-use carillon_store::{Error, Store, agents, changes, layouts, profiles, projects, runs, settings};
+use carillon_store::{
+    Error, Store, agents, attempts, changes, layouts, messages, profiles, projects, runs, settings, tasks,
+};
 use rusqlite::Connection;
 
 use crate::support::{NOW_MS, Place, begin, fill, profile, project, run, run_id, tenor, treble};
 
 /// The checksums of the migrations by version. One is added with each migration and never changed: a
 /// file that was written by the older text would be refused. A file of each is kept in `golden`.
-const FROZEN: &[&str] = &["a39324ad4c3d6b23da21e5b2c1ff104a1875b6b9c588e0260f815275c57a1dbc"];
+const FROZEN: &[&str] = &[
+    "a39324ad4c3d6b23da21e5b2c1ff104a1875b6b9c588e0260f815275c57a1dbc",
+    "d0bd77b677f040ce36339010b80a2088634efff70945b88d2807cff2600930bb",
+];
 
 /// Set to `write` after a migration was added to `FROZEN`: then the snapshot of the schema and the
 /// golden files that are missing are written, and are to be committed with it.
@@ -188,6 +194,10 @@ fn write_golden(file: &Path, version: usize) {
     let db = of_version(&place.path(), version);
     let rows = std::fs::read_to_string(here("golden/rows.sql")).expect("the rows");
     db.execute_batch(&rows).expect("the rows fit the schema");
+    if version >= 2 {
+        let rows = std::fs::read_to_string(here("golden/rows_v2.sql")).expect("the rows");
+        db.execute_batch(&rows).expect("the rows fit the schema");
+    }
     drop(db);
     std::fs::copy(place.path(), file).expect("the golden file can be written");
 }
@@ -207,4 +217,21 @@ fn check_golden(store: &Store, version: usize) {
     let layout = store.read(|db| layouts::get(db, &project().id)).unwrap();
     assert_eq!(layout.as_deref(), Some("{\"panes\":[1]}"), "v{version}");
     assert_eq!(store.read(changes::newest).unwrap(), 41, "v{version}: the numbering goes on");
+    if version >= 2 {
+        check_golden_tasks(store);
+    }
+}
+
+/// A task that had ended, and its owner's message, which nobody had read by then.
+fn check_golden_tasks(store: &Store) {
+    let rows = store.read(|db| tasks::list(db, Some(&project().id), None, 9)).unwrap();
+    let [row] = rows.as_slice() else { panic!("one task, not {rows:?}") };
+    assert_eq!((row.task.title.as_str(), &row.joined_ask, row.seen_attempt), ("ring", &None, 0));
+    let attempt = store.read(|db| attempts::latest(db, &row.task.id)).unwrap().expect("an attempt");
+    assert_eq!(attempt.state, task::State::Failed(task::Failure::Exit(3)));
+    let waiting = store.read(|db| messages::pending_of(db, &treble().id)).unwrap();
+    let [message] = waiting.as_slice() else { panic!("one message, not {waiting:?}") };
+    assert_eq!(message.kind, messages::Kind::TaskEnded);
+    assert_eq!(message.about.as_deref(), Some(row.task.id.as_str()));
+    assert_eq!((message.project.as_str(), message.part), (project().id.as_str(), 1));
 }

@@ -92,6 +92,7 @@ pub fn agent(start: &str, name: &str) -> Agent {
         role: "You tune the bells.".to_owned(),
         workdir: "/home/ada/bells".to_owned(),
         stopped_by_user: false,
+        session_id: None,
     }
 }
 

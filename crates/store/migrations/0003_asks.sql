@@ -1,0 +1,164 @@
+CREATE TABLE asks (
+  id          TEXT PRIMARY KEY,
+  project     TEXT NOT NULL REFERENCES projects (id),
+  -- None and no name: the user asks. None with a name: that agent was removed.
+  caller      TEXT REFERENCES agents (id) ON DELETE SET NULL,
+  caller_name TEXT,
+  callee      TEXT REFERENCES agents (id) ON DELETE SET NULL,
+  callee_name TEXT NOT NULL,
+  prompt      TEXT NOT NULL,
+  follow_up   INTEGER NOT NULL CHECK (follow_up IN (0, 1)),
+  key         TEXT,
+  -- The ask that its caller served when it asked.
+  joined_ask  TEXT REFERENCES asks (id) ON DELETE SET NULL,
+  detached    INTEGER NOT NULL CHECK (detached IN (0, 1)),
+  -- As a child: its caller has seen its end, or wanted it.
+  seen        INTEGER NOT NULL DEFAULT 0 CHECK (seen IN (0, 1)),
+  deadline_ms INTEGER,
+  state       TEXT NOT NULL CHECK (state IN ('open', 'pending_final', 'answered', 'failed', 'cancelled', 'timed_out')),
+  final       TEXT,
+  -- The one follow-up turn was reserved.
+  followed    INTEGER NOT NULL DEFAULT 0 CHECK (followed IN (0, 1)),
+  reason      TEXT,
+  delivered   TEXT CHECK (delivered IN ('call', 'inbox')),
+  created_ms  INTEGER NOT NULL,
+  ended_ms    INTEGER,
+  CHECK ((state IN ('answered', 'failed', 'cancelled', 'timed_out')) = (ended_ms IS NOT NULL)),
+  CHECK ((state IN ('failed', 'cancelled', 'timed_out')) = (reason IS NOT NULL)),
+  CHECK (state NOT IN ('pending_final', 'answered') OR final IS NOT NULL),
+  CHECK (state <> 'open' OR (final IS NULL AND followed = 0)),
+  -- Nothing is delivered before it is there.
+  CHECK (delivered IS NULL OR ended_ms IS NOT NULL)
+) STRICT;
+CREATE INDEX asks_of_project ON asks (project, created_ms);
+CREATE INDEX asks_going_on ON asks (callee) WHERE ended_ms IS NULL;
+CREATE INDEX asks_to_deliver ON asks (caller) WHERE ended_ms IS NOT NULL AND delivered IS NULL;
+CREATE INDEX asks_joined ON asks (joined_ask) WHERE joined_ask IS NOT NULL;
+-- The same key of the same caller to the same callee is the same ask.
+CREATE UNIQUE INDEX one_ask_of_a_key ON asks (coalesce(caller, ''), callee, key) WHERE key IS NOT NULL;
+
+-- Calls that wait for an answer. Whether their client lives tells a lock of its own.
+CREATE TABLE calls (
+  id         TEXT PRIMARY KEY,
+  ask        TEXT NOT NULL REFERENCES asks (id) ON DELETE CASCADE,
+  created_ms INTEGER NOT NULL
+) STRICT;
+CREATE INDEX calls_of_ask ON calls (ask);
+
+CREATE TABLE turns (
+  id            TEXT PRIMARY KEY,
+  agent         TEXT NOT NULL REFERENCES agents (id) ON DELETE CASCADE,
+  project       TEXT NOT NULL,
+  ask           TEXT REFERENCES asks (id) ON DELETE CASCADE,
+  kind          TEXT NOT NULL CHECK (kind IN ('ask', 'follow_up', 'wake', 'resume')),
+  state         TEXT NOT NULL CHECK (state IN ('queued', 'starting', 'running', 'final', 'failed', 'interrupted', 'limited')),
+  prompt        TEXT NOT NULL,
+  final         TEXT,
+  reason        TEXT,
+  -- Of one that was cut short: whether it is to be gone on with.
+  resume        INTEGER NOT NULL DEFAULT 0 CHECK (resume IN (0, 1)),
+  until_ms      INTEGER,
+  run           TEXT,
+  input_tokens  INTEGER,
+  output_tokens INTEGER,
+  cost_usd      REAL,
+  created_ms    INTEGER NOT NULL,
+  started_ms    INTEGER,
+  ended_ms      INTEGER,
+  CHECK ((state IN ('final', 'failed', 'interrupted', 'limited')) = (ended_ms IS NOT NULL)),
+  CHECK ((state = 'final') = (final IS NOT NULL)),
+  CHECK ((state IN ('failed', 'interrupted', 'limited')) = (reason IS NOT NULL)),
+  CHECK (resume = 0 OR state = 'interrupted'),
+  CHECK (state NOT IN ('starting', 'running') OR run IS NOT NULL)
+) STRICT;
+-- At most one turn of an agent at a time.
+CREATE UNIQUE INDEX one_live_turn ON turns (agent) WHERE state IN ('starting', 'running');
+CREATE INDEX turns_in_line ON turns (agent, created_ms) WHERE state = 'queued';
+CREATE INDEX turns_of_agent ON turns (agent, created_ms);
+CREATE INDEX turns_of_ask ON turns (ask) WHERE ask IS NOT NULL;
+CREATE INDEX turns_of_run ON turns (run) WHERE run IS NOT NULL;
+
+-- Messages outlive their agent: then they are shown as undeliverable.
+CREATE TABLE messages_new (
+  id         TEXT PRIMARY KEY,
+  agent      TEXT NOT NULL,
+  project    TEXT NOT NULL,
+  kind       TEXT NOT NULL CHECK (kind IN ('task_ended', 'ask_answered', 'ask_received', 'note')),
+  state      TEXT NOT NULL CHECK (state IN ('pending', 'claimed', 'delivered', 'undeliverable')),
+  about      TEXT,
+  -- Which attempt of a task: one message for each end.
+  part       INTEGER NOT NULL,
+  turn       TEXT,
+  why        TEXT,
+  -- An earlier turn may have shown it to the agent.
+  repeated   INTEGER NOT NULL DEFAULT 0 CHECK (repeated IN (0, 1)),
+  text       TEXT NOT NULL,
+  created_ms INTEGER NOT NULL,
+  CHECK ((kind = 'note') = (about IS NULL)),
+  CHECK (state <> 'claimed' OR turn IS NOT NULL),
+  CHECK ((state = 'undeliverable') = (why IS NOT NULL)),
+  UNIQUE (kind, about, part)
+) STRICT;
+INSERT INTO messages_new (id, agent, project, kind, state, about, part, text, created_ms)
+  SELECT m.id, m.agent, a.project, m.kind, m.state, m.about, m.part, m.text, m.created_ms
+    FROM messages AS m JOIN agents AS a ON a.id = m.agent ORDER BY m.created_ms, m.rowid;
+DROP TABLE messages;
+ALTER TABLE messages_new RENAME TO messages;
+CREATE INDEX messages_of_agent ON messages (agent, created_ms);
+CREATE INDEX messages_that_wait ON messages (agent) WHERE state = 'pending';
+CREATE INDEX messages_of_turn ON messages (turn) WHERE state = 'claimed';
+
+-- The ask whose turn started it; none: it stands alone.
+ALTER TABLE tasks ADD COLUMN joined_ask TEXT REFERENCES asks (id) ON DELETE SET NULL;
+-- The newest attempt whose end the owner has seen, or wanted.
+ALTER TABLE tasks ADD COLUMN seen_attempt INTEGER NOT NULL DEFAULT 0;
+CREATE INDEX tasks_joined ON tasks (joined_ask) WHERE joined_ask IS NOT NULL;
+
+-- Wakes in a row that came to nothing, the earliest time of the next one, and what went wrong.
+ALTER TABLE agents ADD COLUMN wake_failed INTEGER NOT NULL DEFAULT 0;
+ALTER TABLE agents ADD COLUMN wake_not_before_ms INTEGER NOT NULL DEFAULT 0;
+ALTER TABLE agents ADD COLUMN wake_reason TEXT;
+
+-- The same table with one more cause.
+CREATE TABLE runs_new (
+  id          TEXT PRIMARY KEY,
+  project     TEXT NOT NULL,
+  -- The run stays on the ledger when its agent is removed: its temp directory may still be there.
+  agent       TEXT REFERENCES agents (id) ON DELETE SET NULL,
+  state       TEXT NOT NULL CHECK (state IN ('starting', 'running', 'ended', 'lost')),
+  cause       TEXT CHECK (cause IN
+                ('ended', 'timed_out', 'stopped', 'system_stop', 'output_too_large', 'never_began', 'spawn_failed')),
+  detail      TEXT,
+  exit_code   INTEGER,
+  signal      INTEGER,
+  lost_why    TEXT CHECK (lost_why IN ('rebooted', 'supervisor_gone')),
+  pid         INTEGER,
+  start_time  INTEGER,
+  boot_id     TEXT,
+  temp_path   TEXT,
+  -- A temp directory is held until its rename into the trash has been seen to work.
+  temp_state  TEXT NOT NULL CHECK (temp_state IN ('none', 'held', 'buried')),
+  dir_state   TEXT NOT NULL CHECK (dir_state IN ('kept', 'dropped')),
+  log_bytes   INTEGER NOT NULL DEFAULT 0,
+  created_ms  INTEGER NOT NULL,
+  started_ms  INTEGER,
+  ended_ms    INTEGER,
+  task        TEXT REFERENCES tasks (id) ON DELETE SET NULL,
+  CHECK ((state = 'ended') = (cause IS NOT NULL)),
+  CHECK ((state = 'lost') = (lost_why IS NOT NULL)),
+  CHECK ((state IN ('ended', 'lost')) = (ended_ms IS NOT NULL)),
+  CHECK (exit_code IS NULL OR signal IS NULL),
+  CHECK (state = 'ended' OR (exit_code IS NULL AND signal IS NULL)),
+  CHECK ((temp_state = 'none') = (temp_path IS NULL))
+) STRICT;
+INSERT INTO runs_new (id, project, agent, state, cause, detail, exit_code, signal, lost_why, pid, start_time, boot_id,
+    temp_path, temp_state, dir_state, log_bytes, created_ms, started_ms, ended_ms, task)
+  SELECT id, project, agent, state, cause, detail, exit_code, signal, lost_why, pid, start_time, boot_id,
+    temp_path, temp_state, dir_state, log_bytes, created_ms, started_ms, ended_ms, task FROM runs ORDER BY rowid;
+DROP TABLE runs;
+ALTER TABLE runs_new RENAME TO runs;
+-- At most one live run of an agent.
+CREATE UNIQUE INDEX one_live_run ON runs (agent) WHERE state IN ('starting', 'running');
+CREATE INDEX runs_of_agent ON runs (agent, created_ms);
+CREATE INDEX runs_with_temp ON runs (temp_state) WHERE temp_state = 'held';
+CREATE INDEX runs_of_task ON runs (task) WHERE task IS NOT NULL;
