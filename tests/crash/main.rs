@@ -4,6 +4,7 @@
 #[path = "../../crates/cli/tests/support/mod.rs"]
 mod support;
 
+mod asks;
 mod exits;
 mod flat;
 mod recovery;

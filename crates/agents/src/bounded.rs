@@ -194,7 +194,7 @@ fn take(pipe: &mut Option<OwnedFd>, into: &mut Vec<u8>, bytes_max: usize) -> io:
 }
 
 /// How many of the descriptors have something to say, at the latest at `until`.
-fn poll_until(fds: &mut [PollFd<'_>], until: Instant) -> io::Result<usize> {
+pub(crate) fn poll_until(fds: &mut [PollFd<'_>], until: Instant) -> io::Result<usize> {
     loop {
         let rest: Duration = until.saturating_duration_since(Instant::now());
         let timeout =

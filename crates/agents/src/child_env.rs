@@ -16,6 +16,9 @@ pub const WEBKIT_MARKER: &str = "CARILLON_SET_WEBKIT";
 /// The work-around that the app sets for its own window on machines without a GPU.
 pub const WEBKIT_WORKAROUND: &str = "WEBKIT_DISABLE_DMABUF_RENDERER";
 
+/// Before the name of a variable: what that one was before the app, started from an AppImage, set it for its own toolkit.
+pub const WAS: &str = "CARILLON_WAS_";
+
 /// How a child is connected.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Connection {
@@ -109,8 +112,9 @@ const CHOSEN: [&str; 12] = [
 /// Lists that are separated by spaces as well as by colons.
 const SPACED_LISTS: [&str; 1] = ["LD_PRELOAD"];
 
-/// Takes out what is not the user's: what an AppImage put in, markers of an outer agent and of another terminal,
-/// all `GIT_*`, our own names, and the WebKit work-around when we have set it. Of two equal names the first one
+/// Takes out what is not the user's: what an AppImage put in (where the app kept what was there before, that comes
+/// back), markers of an outer agent and of another terminal, all `GIT_*`, our own names, and the WebKit work-around
+/// when we have set it. Of two equal names the first one
 /// stays, as for `getenv`; entries that no program could be given (a name that is empty or holds `=`, a zero
 /// byte) go as well.
 pub fn clean(vars: &[(OsString, OsString)]) -> Vars {
@@ -119,14 +123,24 @@ pub fn clean(vars: &[(OsString, OsString)]) -> Vars {
     let app_dir = value_of("APPDIR").and_then(mount_of_app);
     let webkit_is_ours = value_of(WEBKIT_MARKER).is_some_and(|value| value == "1");
     let mut seen = HashSet::new();
-    vars.iter()
+    let mut cleaned: Vars = vars
+        .iter()
         .filter(|(name, value)| can_be_given(name, value) && seen.insert(name))
         .filter(|(name, value)| !is_taken_out(name, value, webkit_is_ours))
         .filter_map(|(name, value)| match app_dir {
             Some(app_dir) => Some((name.clone(), without_app_dir(name, value, app_dir)?)),
             None => Some((name.clone(), value.clone())),
         })
-        .collect()
+        .collect();
+    for (name, value) in vars {
+        let before = name.as_bytes().strip_prefix(WAS.as_bytes()).map(OsStr::from_bytes);
+        if let Some(name) =
+            before.filter(|name| can_be_given(name, value) && !is_taken_out(name, value, false))
+        {
+            set(&mut cleaned, name, value);
+        }
+    }
+    cleaned
 }
 
 /// The whole environment of a child: `base` after [`clean`], a terminal's names, `temp` as its temp directory

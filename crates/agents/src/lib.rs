@@ -12,14 +12,26 @@
 //!
 //! Tests: pure parts beside the code, all else in `tests/` on real shells and small stub programs.
 
+mod acp;
 pub mod adapter;
 mod bounded;
 pub mod child_env;
+mod claude;
+mod codex;
 pub mod detect;
 pub mod find;
+mod gemini;
+pub mod inner;
+mod limit;
+mod lines;
 mod linux;
+mod opencode;
 mod passwd;
+mod plain;
+pub mod reader;
 pub mod shell_env;
+mod text;
+pub mod turn;
 
 pub use adapter::Adapter;
 

@@ -20,6 +20,21 @@ fn names(vars: &Vars) -> Vec<&str> {
 }
 
 #[test]
+fn what_the_app_set_for_its_own_toolkit_is_as_it_was_before() {
+    let after = clean(&vars(&[
+        ("APPDIR", "/tmp/.mount_Carillon-AbC"),
+        ("GTK_PATH", "/tmp/.mount_Carillon-AbC/usr/lib/gtk-3.0"),
+        ("CARILLON_WAS_GTK_PATH", "/opt/gtk:/home/u/gtk"),
+        ("GIO_MODULE_DIR", "/tmp/.mount_Carillon-AbC/usr/lib/gio/modules"),
+        ("CARILLON_WAS_GIT_DIR", "/somewhere/.git"),
+        ("CARILLON_WAS_", "nameless"),
+        ("HOME", "/home/u"),
+    ]));
+    assert_eq!(value(&after, "GTK_PATH"), Some("/opt/gtk:/home/u/gtk"));
+    assert_eq!(names(&after), ["HOME", "GTK_PATH"]);
+}
+
+#[test]
 fn list_entries_of_the_app_image_go_on_a_path_boundary() {
     let before = vars(&[
         ("APPDIR", "/tmp/.mount_CarAbC"),

@@ -231,14 +231,16 @@ fn raise(socket: &std::path::Path) -> bool {
     matches!(asked, Ok(Value::Bool(true)))
 }
 
-/// Header of a pulled chunk: kind, flags, next offset, columns, rows, reserved; little-endian.
+/// Header of a pulled chunk: kind, flags (bit 0: over, bit 1: the screen alone), next offset, columns,
+/// rows, reserved; little-endian.
 const HEADER_BYTES: usize = 24;
 
 fn pack(pulled: &Pulled) -> Vec<u8> {
     let (cols, rows) = pulled.snapshot.unwrap_or_default();
     let mut out = Vec::with_capacity(HEADER_BYTES + pulled.bytes.len());
     out.extend_from_slice(&u32::from(pulled.snapshot.is_some()).to_le_bytes());
-    out.extend_from_slice(&u32::from(pulled.over).to_le_bytes());
+    let flags = u32::from(pulled.over) | u32::from(pulled.screen_only) << 1;
+    out.extend_from_slice(&flags.to_le_bytes());
     out.extend_from_slice(&pulled.next_offset.to_le_bytes());
     out.extend_from_slice(&cols.to_le_bytes());
     out.extend_from_slice(&rows.to_le_bytes());

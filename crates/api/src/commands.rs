@@ -162,6 +162,9 @@ pub async fn call(app: &App, method: &str, params: Value) -> Result<Value, ApiEr
     if let Some(called) = crate::tasks::call_waiting(app, method, &params).await {
         return called;
     }
+    if let Some(called) = crate::asks::call_waiting(app, method, &params).await {
+        return called;
+    }
     // The others touch files, processes or the ledger: they run where blocking is no harm.
     let (app, method) = (app.clone(), method.to_owned());
     let called = tokio::task::spawn_blocking(move || call_blocking(&app, &method, params)).await;
@@ -170,6 +173,9 @@ pub async fn call(app: &App, method: &str, params: Value) -> Result<Value, ApiEr
 
 fn call_blocking(app: &App, method: &str, params: Value) -> Result<Value, ApiError> {
     if let Some(called) = crate::tasks::call_blocking(app, method, &params) {
+        return called;
+    }
+    if let Some(called) = crate::asks::call_blocking(app, method, &params) {
         return called;
     }
     let engine = app.engine();

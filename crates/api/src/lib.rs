@@ -13,6 +13,7 @@
 //! Tests: `tests/`, on a real socket.
 
 pub mod app;
+mod asks;
 pub mod client;
 pub mod commands;
 pub mod error;
@@ -20,6 +21,7 @@ pub mod server;
 mod socket;
 mod tasks;
 pub mod wire;
+pub mod wire_asks;
 pub mod wire_tasks;
 
 pub use app::{App, Config, OpenError};

@@ -7,14 +7,15 @@ use std::time::Duration;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use carillon_core::id::{RunId, TaskId};
-use carillon_engine::requests::{NewTask, OutputPage, OutputQuery, OutputWait};
+use carillon_engine::requests::{Caller, NewTask, OutputPage, OutputQuery, OutputWait, TaskView};
 use serde::Deserialize;
 use serde_json::Value;
 
 use crate::app::App;
+use crate::asks::caller;
 use crate::commands::{answer, list, read};
 use crate::error::ApiError;
-use crate::wire_tasks::{Message, Task, TaskOutput, TaskState};
+use crate::wire_tasks::{Task, TaskOutput, TaskState};
 
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -34,6 +35,8 @@ struct TaskAdd {
     tty: bool,
     #[serde(default)]
     detach: bool,
+    from: Option<String>,
+    from_run: Option<String>,
 }
 
 #[derive(Debug, Deserialize)]
@@ -47,6 +50,8 @@ struct TasksList {
 #[serde(deny_unknown_fields)]
 struct OneTask {
     task: String,
+    from: Option<String>,
+    from_run: Option<String>,
 }
 
 #[derive(Debug, Deserialize)]
@@ -54,6 +59,8 @@ struct OneTask {
 struct TaskCancel {
     task: String,
     by: Option<String>,
+    from: Option<String>,
+    from_run: Option<String>,
 }
 
 #[derive(Debug, Deserialize)]
@@ -63,6 +70,8 @@ struct TaskWait {
     #[serde(default)]
     wait_ms: u64,
     waiter: Option<String>,
+    from: Option<String>,
+    from_run: Option<String>,
 }
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
@@ -86,12 +95,8 @@ struct TaskOutputRequest {
     #[serde(default)]
     encoding: Encoding,
     waiter: Option<String>,
-}
-
-#[derive(Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
-struct Inbox {
-    agent: String,
+    from: Option<String>,
+    from_run: Option<String>,
 }
 
 /// The commands that wait; `None` when `method` is not one of them.
@@ -113,12 +118,19 @@ pub(crate) fn call_blocking(app: &App, method: &str, params: &Value) -> Option<R
             let state = r.state.map(TaskState::word);
             list::<Task, _>(engine.tasks(r.project.as_deref(), state)?)
         }),
-        "task_show" => read(params).and_then(|r: OneTask| answer(Task::from(engine.task(&r.task)?))),
+        "task_show" => read(params).and_then(|r: OneTask| {
+            let view = engine.task(&r.task)?;
+            engine.note_task_seen(&view, caller(r.from, r.from_run))?;
+            answer(Task::from(view))
+        }),
         "task_cancel" => read(params).and_then(|r: TaskCancel| {
-            answer(Task::from(engine.cancel_task(&r.task, r.by.as_deref().unwrap_or("user"))?))
+            answer(Task::from(engine.cancel_task(
+                &r.task,
+                r.by.as_deref().unwrap_or("user"),
+                caller(r.from, r.from_run),
+            )?))
         }),
         "task_retry" => read(params).and_then(|r: OneTask| answer(Task::from(engine.retry_task(&r.task)?))),
-        "inbox" => read(params).and_then(|r: Inbox| list::<Message, _>(engine.inbox(&r.agent)?)),
         _ => return None,
     })
 }
@@ -126,7 +138,19 @@ pub(crate) fn call_blocking(app: &App, method: &str, params: &Value) -> Option<R
 async fn wait(app: &App, params: Value) -> Result<Value, ApiError> {
     let request: TaskWait = read(params)?;
     let wait = Duration::from_millis(request.wait_ms);
-    answer(Task::from(app.engine().wait_task(&request.task, waiter(request.waiter)?, wait).await?))
+    let view = app.engine().wait_task(&request.task, waiter(request.waiter)?, wait).await?;
+    note_seen(app, &view, caller(request.from, request.from_run)).await?;
+    answer(Task::from(view))
+}
+
+/// An owner that has seen the bad end of a joined task is not surprised by it.
+async fn note_seen(app: &App, view: &TaskView, caller: Caller) -> Result<(), ApiError> {
+    if caller == Caller::default() || view.row.joined_ask.is_none() || view.attempt.ended_ms.is_none() {
+        return Ok(());
+    }
+    let (engine, view) = (app.engine().clone(), view.clone());
+    let noted = tokio::task::spawn_blocking(move || engine.note_task_seen(&view, caller)).await;
+    Ok(noted.map_err(|e| ApiError::failed(e.to_string()))??)
 }
 
 /// The run that waits from within.
@@ -145,6 +169,9 @@ async fn output(app: &App, params: Value) -> Result<Value, ApiError> {
     let wait = Duration::from_millis(request.wait_ms);
     let wait = OutputWait { wait, waiter: waiter(request.waiter)? };
     let page = app.engine().task_output(&request.task, query, wait).await?;
+    if page.over {
+        note_seen(app, &app.engine().task(&request.task)?, caller(request.from, request.from_run)).await?;
+    }
     answer(pack(page, request.encoding))
 }
 
@@ -189,5 +216,6 @@ fn new_task(request: TaskAdd) -> Result<NewTask, ApiError> {
         log_max: request.log_max,
         tty: request.tty,
         detached: request.detach,
+        caller: caller(request.from, request.from_run),
     })
 }

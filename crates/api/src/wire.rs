@@ -3,13 +3,15 @@
 
 use carillon_core::agent::AgentState as CoreState;
 use carillon_core::run::{self, State};
-use carillon_core::words;
+use carillon_core::{limits, words};
 use carillon_engine::requests as engine;
 use carillon_engine::settings::{
     self as set, ClipboardWrite as SetClipboard, ExitChoice as SetExit, Theme as SetTheme,
 };
 use serde::{Deserialize, Serialize};
 use ts_rs::TS;
+
+use crate::wire_asks::{TurnBrief, Wake};
 
 /// A git repository that the user opened.
 #[derive(Clone, Debug, Serialize, Deserialize, TS)]
@@ -193,8 +195,12 @@ pub struct Agent {
     pub state: AgentState,
     /// Ids of what it waits for.
     pub waiting_on: Vec<String>,
-    /// Messages that wait for it.
+    /// Turns and messages that wait for it.
     pub queued: u32,
+    /// The turn that it is at.
+    pub turn: Option<TurnBrief>,
+    /// A wake that did not work yet.
+    pub wake: Option<Wake>,
     /// Absolute path of the directory that it works in.
     pub workdir: String,
     /// The session of its own program, once known.
@@ -225,10 +231,18 @@ impl From<engine::AgentView> for Agent {
                 CoreState::Limited => AgentState::Limited,
                 CoreState::Failed => AgentState::Failed,
             },
-            waiting_on: Vec::new(),
-            queued: 0,
+            waiting_on: view.work.waiting_on,
+            queued: view.work.queued,
+            turn: view.work.turn.map(TurnBrief::from),
+            wake: view.work.wakes.reason.map(|reason| Wake {
+                attempt: view.work.wakes.failed,
+                next_ms: Some(view.work.wakes.not_before_ms)
+                    .filter(|_| view.work.wakes.failed < limits::WAKE_ATTEMPTS),
+                given_up: view.work.wakes.failed >= limits::WAKE_ATTEMPTS,
+                reason,
+            }),
             workdir: view.agent.workdir,
-            session_id: None,
+            session_id: view.agent.session_id,
             limited_until_ms: None,
             run: view.run.map(Run::from),
         }

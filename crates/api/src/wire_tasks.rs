@@ -1,5 +1,6 @@
 //! The shapes of tasks and messages. Part of the wire, as [`crate::wire`].
 
+use carillon_core::message;
 use carillon_core::task::{self, Failure, State};
 use carillon_engine::requests as engine;
 use serde::{Deserialize, Serialize};
@@ -121,7 +122,7 @@ impl From<engine::TaskView> for Task {
             signal,
             reason: task::in_words(&attempt.state),
             attempt: attempt.number,
-            joined_ask: None,
+            joined_ask: view.row.joined_ask.map(|id| id.to_string()),
             log_bytes: attempt.log_bytes,
             log_truncated: attempt.log_truncated,
             output_held: attempt.output_held,
@@ -164,6 +165,12 @@ pub struct TaskOutput {
 pub enum MessageKind {
     /// A task of the agent is over.
     TaskEnded,
+    /// An ask of the agent is over.
+    AskAnswered,
+    /// The agent is asked.
+    AskReceived,
+    /// A note of another agent or of the user.
+    Note,
 }
 
 /// Where a message stands.
@@ -172,6 +179,12 @@ pub enum MessageKind {
 pub enum MessageState {
     /// It waits.
     Pending,
+    /// A turn that carries it is under way.
+    Claimed,
+    /// The agent has it.
+    Delivered,
+    /// It will never be delivered.
+    Undeliverable,
 }
 
 /// A durable note to an agent.
@@ -187,7 +200,7 @@ pub struct Message {
     pub state: MessageState,
     /// It may have been handed over before.
     pub repeated: bool,
-    /// The id of its task.
+    /// The id of its task or ask.
     pub about: Option<String>,
     /// What it says.
     pub text: String,
@@ -201,10 +214,20 @@ impl From<engine::MessageRow> for Message {
         Self {
             id: row.id.to_string(),
             agent: row.agent.to_string(),
-            kind: MessageKind::TaskEnded,
-            state: MessageState::Pending,
-            repeated: false,
-            about: Some(row.about),
+            kind: match row.kind {
+                engine::MessageKind::TaskEnded => MessageKind::TaskEnded,
+                engine::MessageKind::AskAnswered => MessageKind::AskAnswered,
+                engine::MessageKind::AskReceived => MessageKind::AskReceived,
+                engine::MessageKind::Note => MessageKind::Note,
+            },
+            state: match row.state {
+                message::State::Pending => MessageState::Pending,
+                message::State::Claimed { .. } => MessageState::Claimed,
+                message::State::Delivered { .. } => MessageState::Delivered,
+                message::State::Undeliverable { .. } => MessageState::Undeliverable,
+            },
+            repeated: row.repeated,
+            about: row.about,
             text: row.text,
             created_ms: row.created_ms,
         }

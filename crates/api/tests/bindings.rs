@@ -8,6 +8,10 @@ use carillon_api::wire::{
     Agent, AgentState, AtExit, Change, Changes, Check, CheckState, ClipboardWrite, Detected, Diagnosis, Info,
     Layout, Level, Mode, Notice, Policy, Profile, Project, Run, RunState, Settings, Theme,
 };
+use carillon_api::wire_asks::{
+    AfterChildren, Ask, AskChild, AskState, ChildKind, DeliveredBy, Turn, TurnBrief, TurnEvent,
+    TurnEventKind, TurnEvents, TurnKind, TurnState, WaitingFor, Wake,
+};
 use carillon_api::wire_tasks::{Message, MessageKind, MessageState, Task, TaskOutput, TaskState};
 use carillon_api::{ApiError, Code};
 use ts_rs::{Config, TS};
@@ -32,6 +36,8 @@ fn change_tags() -> String {
         Tag::Task,
         Tag::Inbox,
         Tag::Wake,
+        Tag::Ask,
+        Tag::Turn,
     ];
     let words: Vec<String> = tags.iter().map(|tag| format!("\"{}\"", tag.as_str())).collect();
     format!("export type ChangeTag = {};\n", words.join(" | "))
@@ -80,6 +86,21 @@ fn bindings() -> String {
         MessageKind,
         MessageState,
         Message,
+        AskState,
+        AfterChildren,
+        DeliveredBy,
+        WaitingFor,
+        ChildKind,
+        AskChild,
+        Ask,
+        TurnKind,
+        TurnState,
+        Turn,
+        TurnEventKind,
+        TurnEvent,
+        TurnEvents,
+        TurnBrief,
+        Wake,
     );
     out
 }

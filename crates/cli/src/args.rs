@@ -42,8 +42,24 @@ pub(crate) enum Command {
         #[command(subcommand)]
         command: Tasks,
     },
+    /// Ask an agent, wait and print its answer.
+    Ask(Ask),
+    /// Look after asks.
+    Asks {
+        #[command(subcommand)]
+        command: Asks,
+    },
+    /// Send an agent a note; it reads it when it has time.
+    Send(Send),
     /// Show the messages of an agent.
     Inbox { agent: String },
+    /// Serve the tools of agents over MCP on standard input and output; an agent's program starts it.
+    Mcp(Mcp),
+    /// Tell the engine what an agent's program does; hooks of such programs call it.
+    #[command(hide = true)]
+    Hook(Hook),
+    /// Run a command and take away what it leaves behind of what `carillon.toml` names.
+    Guard(Guard),
     /// Look for what is wrong and name the way out.
     Doctor,
     /// A small honest agent without a model, to try things with.
@@ -134,6 +150,19 @@ pub(crate) enum Agent {
 }
 
 #[derive(Debug, ClapArgs)]
+pub(crate) struct Guard {
+    /// A file with the rules under [residue]; carillon.toml of the repository when left out.
+    #[arg(long, value_name = "FILE")]
+    pub(crate) rules: Option<PathBuf>,
+    /// Exit with 1 when a command that succeeded left anything behind.
+    #[arg(long)]
+    pub(crate) strict: bool,
+    /// The command, behind `--`.
+    #[arg(last = true, required = true, value_name = "CMD")]
+    pub(crate) command: Vec<std::ffi::OsString>,
+}
+
+#[derive(Debug, ClapArgs)]
 pub(crate) struct Run {
     /// The agent that hears of the end; inside a run, the agent that it belongs to.
     #[arg(long)]
@@ -202,4 +231,112 @@ pub(crate) enum Tasks {
 pub(crate) enum Mode {
     Headless,
     Terminal,
+}
+
+#[derive(Debug, ClapArgs)]
+pub(crate) struct Ask {
+    /// The agent, by name or id.
+    pub(crate) agent: String,
+    /// The question; `-`, or left out with a pipe: what comes on standard input.
+    pub(crate) prompt: Option<String>,
+    /// Ask for this agent; inside a run, the agent that it belongs to.
+    #[arg(long, value_name = "AGENT")]
+    pub(crate) from: Option<String>,
+    /// The project that the agent is in; the repository that you stand in when left out.
+    #[arg(long)]
+    pub(crate) project: Option<String>,
+    /// End the ask after this time, like 90s or 2h: its turn is interrupted.
+    #[arg(long, value_name = "DURATION")]
+    pub(crate) timeout: Option<String>,
+    /// Wait so long; then the ask goes on, and `asks wait` takes up the wait.
+    #[arg(long, value_name = "DURATION")]
+    pub(crate) wait: Option<String>,
+    /// When the agent has answered and work that it started goes on: deliver the answer with what
+    /// became of the work, or let the agent answer once more with the results.
+    #[arg(long, value_enum, default_value_t = AfterChildren::Deliver)]
+    pub(crate) after_children: AfterChildren,
+    /// The same key again waits for the same ask instead of asking twice.
+    #[arg(long)]
+    pub(crate) key: Option<String>,
+    /// Keep it out of the ask that the caller serves.
+    #[arg(long)]
+    pub(crate) detach: bool,
+}
+
+#[derive(Clone, Copy, Debug, ValueEnum)]
+#[value(rename_all = "snake_case")]
+pub(crate) enum AfterChildren {
+    Deliver,
+    FollowUp,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum Asks {
+    /// List asks, the newest first.
+    List {
+        /// Only those of this project.
+        #[arg(long)]
+        project: Option<String>,
+        /// Only those that this agent asked or is asked.
+        #[arg(long)]
+        agent: Option<String>,
+        /// Only those in this state.
+        #[arg(long)]
+        state: Option<String>,
+    },
+    /// Show one ask.
+    Show { id: String },
+    /// Wait until an ask is over and print the answer.
+    Wait {
+        id: String,
+        /// Wait so long.
+        #[arg(long, value_name = "DURATION")]
+        wait: Option<String>,
+    },
+    /// End an ask, with the work that was started for it.
+    Cancel { id: String },
+}
+
+#[derive(Debug, ClapArgs)]
+pub(crate) struct Send {
+    /// The agent, by name or id.
+    pub(crate) agent: String,
+    /// The note; `-`, or left out with a pipe: what comes on standard input.
+    pub(crate) text: Option<String>,
+    /// Send it for this agent; inside a run, the agent that it belongs to.
+    #[arg(long, value_name = "AGENT")]
+    pub(crate) from: Option<String>,
+    /// The project that the agent is in; the repository that you stand in when left out.
+    #[arg(long)]
+    pub(crate) project: Option<String>,
+}
+
+#[derive(Debug, ClapArgs)]
+pub(crate) struct Mcp {
+    /// The agent that calls, by name or id; else CARILLON_AGENT, else the user.
+    #[arg(long)]
+    pub(crate) agent: Option<String>,
+    /// The run that it is started in; else CARILLON_RUN.
+    #[arg(long)]
+    pub(crate) run: Option<String>,
+    /// The engine's socket; else CARILLON_SOCKET.
+    #[arg(long)]
+    pub(crate) socket: Option<PathBuf>,
+    /// The client gives a call up after so many seconds: it is answered before that. 0: it never does.
+    #[arg(long, value_name = "SECONDS", default_value_t = 0)]
+    pub(crate) client_limit_s: u64,
+}
+
+#[derive(Debug, ClapArgs)]
+pub(crate) struct Hook {
+    /// What happened, in the program's own word.
+    pub(crate) event: String,
+    /// What the program tells of it, as JSON; left out: it comes on standard input.
+    pub(crate) data: Option<String>,
+    /// The run; else CARILLON_RUN.
+    #[arg(long)]
+    pub(crate) run: Option<String>,
+    /// The engine's socket; else CARILLON_SOCKET.
+    #[arg(long)]
+    pub(crate) socket: Option<PathBuf>,
 }

@@ -11,6 +11,7 @@ use serde_json::Value;
 /// A connection, and how long it may wait for an engine that restarts.
 pub(crate) struct Connection {
     client: Client,
+    socket: PathBuf,
     patience: Duration,
 }
 
@@ -18,17 +19,17 @@ impl Connection {
     /// Connects to the engine of the environment. Inside a run its engine is only away for a
     /// restart, so it is waited for.
     pub(crate) fn open() -> Result<Self, ApiError> {
-        let named = |name: &str| std::env::var_os(name).filter(|value| !value.is_empty());
-        // No run is given CARILLON_HOME: where it is set, somebody means that one.
-        let inside = named("CARILLON_SOCKET").filter(|_| named("CARILLON_HOME").is_none());
+        let (socket, is_inside) = socket_of_environment()?;
         let wait = Duration::from_millis(limits::ENGINE_PATIENCE_MS);
-        let (socket, patience) = match inside {
-            Some(socket) => (PathBuf::from(socket), wait),
-            None => (default_socket()?, Duration::ZERO),
-        };
+        let patience = if is_inside { wait } else { Duration::ZERO };
         let client =
             Client::connect_patiently(&socket, patience).map_err(|error| unreachable(error, &socket))?;
-        Ok(Self { client, patience: wait })
+        Ok(Self { client, socket, patience: wait })
+    }
+
+    /// The socket of the engine.
+    pub(crate) fn socket(&self) -> &Path {
+        &self.socket
     }
 
     /// Calls a command that changes something.
@@ -55,6 +56,16 @@ fn unreachable(error: ApiError, socket: &Path) -> ApiError {
             ),
         ),
         _ => error,
+    }
+}
+
+/// The socket of the engine that the environment names, and whether we are inside one of its runs.
+pub(crate) fn socket_of_environment() -> Result<(PathBuf, bool), ApiError> {
+    let named = |name: &str| std::env::var_os(name).filter(|value| !value.is_empty());
+    // No run is given CARILLON_HOME: where it is set, somebody means that one.
+    match named("CARILLON_SOCKET").filter(|_| named("CARILLON_HOME").is_none()) {
+        Some(socket) => Ok((PathBuf::from(socket), true)),
+        None => Ok((default_socket()?, false)),
     }
 }
 

@@ -1,5 +1,5 @@
 //! The `carillon` binary: the command line, the engine without a window (`serve`), the supervisor of
-//! a run (`supervise`) and the demo agent.
+//! a run (`supervise`), the tools of agents over MCP (`mcp`) and the demo agent.
 //!
 //! Imports: `carillon-api` for every command; `carillon-supervisor` for its main. It never opens the
 //! ledger while an engine holds it: all goes through the socket.
@@ -11,10 +11,18 @@
 
 mod agent;
 mod args;
+mod ask_words;
+mod asks;
+mod call_file;
+mod caller;
+mod clean;
 mod connect;
 mod demo_agent;
 mod doctor;
+mod guard;
+mod hook;
 mod inbox;
+mod mcp;
 mod outcome;
 mod profile;
 mod project;
@@ -22,6 +30,7 @@ mod run;
 mod serve;
 mod table;
 mod tasks;
+mod waiting;
 
 use std::process::ExitCode;
 
@@ -56,7 +65,13 @@ fn run(args: args::Args) -> Result<ExitCode, carillon_api::ApiError> {
         args::Command::Agent { command } => agent::run(command, json),
         args::Command::Run(run) => run::run(run, json),
         args::Command::Tasks { command } => tasks::run(command, json),
+        args::Command::Ask(ask) => asks::ask(ask, json),
+        args::Command::Asks { command } => asks::run(command, json),
+        args::Command::Send(send) => asks::send(send, json),
+        args::Command::Mcp(mcp) => mcp::run(mcp),
+        args::Command::Hook(hook) => Ok(hook::run(hook)),
         args::Command::Inbox { agent } => inbox::run(&agent, json),
+        args::Command::Guard(guard) => guard::run(guard, json),
         args::Command::Doctor => doctor::run(json),
         args::Command::DemoAgent => Ok(demo_agent::run()),
     }

@@ -12,6 +12,7 @@ use carillon_core::quantity;
 use serde_json::{Value, json};
 
 use crate::args::Run;
+use crate::caller::Caller;
 use crate::connect::Connection;
 use crate::outcome::{print, text};
 use crate::tasks;
@@ -46,14 +47,16 @@ fn request(args: Run) -> Result<Value, ApiError> {
     let wrong = |flag: &str, e: quantity::NotAQuantity| ApiError::invalid(format!("--{flag}: {e}"));
     let timeout_ms = args.timeout.as_deref().map(quantity::duration_ms).transpose();
     let log_max = args.log_max.as_deref().map(quantity::bytes).transpose();
-    let owner = args.owner.or_else(|| std::env::var("CARILLON_AGENT").ok().filter(|id| !id.is_empty()));
+    // A task of another agent's is no work of the turn that we are in.
+    let caller = if args.owner.is_some() { Caller::default() } else { Caller::from_environment() };
+    let owner = args.owner.or_else(|| caller.agent.clone());
     let mut env = Vec::new();
     for (name, value) in std::env::vars_os() {
         for part in [name.as_bytes(), b"=", value.as_bytes(), b"\0"] {
             env.extend_from_slice(part);
         }
     }
-    Ok(json!({
+    Ok(caller.within(json!({
         "id": uuid::Uuid::new_v4().simple().to_string(),
         "owner": owner,
         "command": args.command,
@@ -64,7 +67,7 @@ fn request(args: Run) -> Result<Value, ApiError> {
         "log_max": log_max.map_err(|e| wrong("log-max", e))?,
         "tty": args.tty,
         "detach": args.detach,
-    }))
+    })))
 }
 
 fn absolute_cwd(given: Option<PathBuf>) -> Result<String, ApiError> {

@@ -48,9 +48,14 @@ pub(crate) fn run(serve: &args::Serve) -> Result<ExitCode, ApiError> {
     std::process::exit(128 + second);
 }
 
-/// The path of this binary, which supervisors are started from.
+/// The path of this binary, which supervisors are started from and agents are told of. A copy that an AppImage
+/// made stands in a directory of its version, beside a link that outlives it: then the link.
 pub(crate) fn own_binary() -> Result<PathBuf, ApiError> {
-    std::env::current_exe().map_err(|e| ApiError::failed(format!("the path of this program is unknown: {e}")))
+    let own = std::env::current_exe()
+        .map_err(|e| ApiError::failed(format!("the path of this program is unknown: {e}")))?;
+    let link = own.parent().and_then(|version| version.parent()).map(|bin| bin.join("carillon"));
+    let is_ours = |link: &PathBuf| std::fs::canonicalize(link).is_ok_and(|leads_to| leads_to == own);
+    Ok(link.filter(is_ours).unwrap_or(own))
 }
 
 /// Whether we were started with `nohup` or the like: then a hang-up must not end us.

@@ -11,6 +11,7 @@ use carillon_core::limits;
 use serde_json::{Value, json};
 
 use crate::args::Tasks;
+use crate::caller::Caller;
 use crate::connect::{Connection, project_key};
 use crate::outcome::{print, text};
 use crate::table;
@@ -33,8 +34,9 @@ pub(crate) fn run(command: Tasks, json: bool) -> Result<ExitCode, ApiError> {
         }
         Tasks::Show { id } => one(&mut Connection::open()?, "task_show", &id, json),
         Tasks::Cancel { id } => {
-            let by = std::env::var("CARILLON_AGENT").ok();
-            let task = Connection::open()?.ask("task_cancel", json!({"task": id, "by": by}))?;
+            let caller = Caller::from_environment();
+            let request = caller.within(json!({"task": id, "by": caller.agent}));
+            let task = Connection::open()?.ask("task_cancel", request)?;
             Ok(print(&task, json, |task| {
                 let asked = task.get("ended_ms").is_some_and(Value::is_null);
                 let words = in_words(task);
@@ -42,7 +44,8 @@ pub(crate) fn run(command: Tasks, json: bool) -> Result<ExitCode, ApiError> {
             }))
         }
         Tasks::Retry { id } => {
-            let task = Connection::open()?.call("task_retry", json!({"task": id}))?;
+            let request = Caller::from_environment().within(json!({"task": id}));
+            let task = Connection::open()?.call("task_retry", request)?;
             Ok(print(&task, json, in_words))
         }
         Tasks::Wait { id } => {
@@ -54,7 +57,7 @@ pub(crate) fn run(command: Tasks, json: bool) -> Result<ExitCode, ApiError> {
             if json {
                 let request = json!({"task": id, "offset": offset.unwrap_or(0), "tail": tail,
                     "limit": limits::OUTPUT_PAGE_BYTES});
-                let page = engine.ask("task_output", request)?;
+                let page = engine.ask("task_output", Caller::from_environment().within(request))?;
                 return Ok(print(&page, true, |_| String::new()));
             }
             copy_output(&mut engine, &id, offset, tail, follow)?;
@@ -64,7 +67,7 @@ pub(crate) fn run(command: Tasks, json: bool) -> Result<ExitCode, ApiError> {
 }
 
 fn one(engine: &mut Connection, method: &str, id: &str, json: bool) -> Result<ExitCode, ApiError> {
-    let task = engine.ask(method, json!({"task": id}))?;
+    let task = engine.ask(method, Caller::from_environment().within(json!({"task": id})))?;
     Ok(print(&task, json, in_words))
 }
 
@@ -87,19 +90,16 @@ fn in_words(task: &Value) -> String {
 
 /// Waits until a task is over, across restarts of the engine.
 pub(crate) fn wait(engine: &mut Connection, id: &str) -> Result<Value, ApiError> {
-    let waiter = waiter();
+    let caller = Caller::from_environment();
     loop {
-        let request = json!({"task": id, "wait_ms": limits::WAIT_MAX_MS, "waiter": waiter});
+        // The engine is told which run waits, so that its task lends its slot.
+        let request = json!({"task": id, "wait_ms": limits::WAIT_MAX_MS, "waiter": caller.run});
+        let request = caller.within(request);
         let task = engine.ask("task_wait", request)?;
         if task.get("ended_ms").is_some_and(|ended| !ended.is_null()) {
             return Ok(task);
         }
     }
-}
-
-/// The run that we are part of. The engine is told when it waits, so that its task lends its slot.
-fn waiter() -> Option<String> {
-    std::env::var("CARILLON_RUN").ok().filter(|run| !run.is_empty())
 }
 
 /// Copies output to standard output, page by page and byte for byte; with `follow` until the task is
@@ -111,6 +111,7 @@ pub(crate) fn copy_output(
     tail: Option<u64>,
     follow: bool,
 ) -> Result<(), ApiError> {
+    let caller = Caller::from_environment();
     let mut out = std::io::stdout().lock();
     let mut next = json!({"offset": offset.unwrap_or(0), "tail": tail});
     // Who does not follow gets what was there when he asked, however fast more is written.
@@ -119,9 +120,9 @@ pub(crate) fn copy_output(
         next["task"] = json!(id);
         next["encoding"] = json!("base64");
         next["limit"] = json!(limits::OUTPUT_PAGE_MAX_BYTES);
-        next["waiter"] = json!(waiter());
+        next["waiter"] = json!(caller.run);
         next["wait_ms"] = json!(if follow { limits::WAIT_MAX_MS } else { 0 });
-        let page = engine.ask("task_output", next)?;
+        let page = engine.ask("task_output", caller.within(next))?;
         let page: TaskOutput = serde_json::from_value(page).map_err(|e| ApiError::failed(e.to_string()))?;
         if page.truncated {
             eprintln!("carillon: output before byte {} is not kept", page.offset);

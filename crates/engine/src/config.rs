@@ -49,6 +49,8 @@ pub struct Paths {
     pub secrets: PathBuf,
     /// Environments of tasks that wait in line, one file (0600) per content.
     pub envs: PathBuf,
+    /// One locked file per call that waits for an answer; see `host/calls.rs`.
+    pub calls: PathBuf,
     /// Holds the temp directories of programs that are asked for their version; each is there only
     /// meanwhile.
     pub probe: PathBuf,
@@ -67,6 +69,7 @@ impl Paths {
             runs: home.join("runs"),
             secrets: home.join("secrets"),
             envs: home.join("envs"),
+            calls: home.join("calls"),
             probe: home.join("probe"),
             demo: home.join("demo"),
         }

@@ -78,6 +78,7 @@ impl Engine {
                 hint: Some(format!("the log is {}", aside.display())),
             });
         }
+        host.sweep_calls();
         let reader = opened.store.reader()?;
         let (events, queue) = mpsc::channel();
         let as_home = |error: Error| OpenError::Home { home: paths.home.clone(), why: error.to_string() };
@@ -234,6 +235,7 @@ fn take_home(paths: &Paths) -> Result<File, OpenError> {
     };
     tell().map_err(home)?;
     private(&paths.runs).map_err(home)?;
+    private(&paths.calls).map_err(home)?;
     Ok(lock)
 }
 

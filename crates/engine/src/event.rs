@@ -2,9 +2,10 @@
 
 use std::sync::mpsc::Sender;
 
-use carillon_core::id::RunId;
+use carillon_core::id::{CallId, RunId, TurnId};
 
 use crate::main_loop::MainLoop;
+use crate::timers::Timer;
 use crate::world::Facts;
 
 /// A piece of work that a request brings along: it computes, commits and acts on the loop's thread.
@@ -23,6 +24,14 @@ pub(crate) enum Event {
     TempBuried { run: RunId },
     /// A run directory is gone.
     DirDropped { run: RunId },
+    /// The client of a waiting call is gone.
+    CallGone { call: CallId },
+    /// A prompt was typed into a terminal.
+    HandedOver { turn: TurnId, result: Result<(), String> },
+    /// A terminal may have become free.
+    TerminalChanged { run: RunId },
+    /// A time has come.
+    Due(Timer),
     /// The loop ends and says so.
     Closed { done: Sender<()> },
 }
@@ -40,6 +49,12 @@ impl Event {
             Self::RunOver { run } => Some(Self::RunOver { run: run.clone() }),
             Self::TempBuried { run } => Some(Self::TempBuried { run: run.clone() }),
             Self::DirDropped { run } => Some(Self::DirDropped { run: run.clone() }),
+            Self::CallGone { call } => Some(Self::CallGone { call: call.clone() }),
+            Self::HandedOver { turn, result } => {
+                Some(Self::HandedOver { turn: turn.clone(), result: result.clone() })
+            }
+            Self::TerminalChanged { run } => Some(Self::TerminalChanged { run: run.clone() }),
+            Self::Due(timer) => Some(Self::Due(timer.clone())),
         }
     }
 
@@ -52,14 +67,24 @@ impl Event {
             | Self::LaunchFailed { .. }
             | Self::RunOver { .. }
             | Self::TempBuried { .. }
-            | Self::DirDropped { .. } => None,
+            | Self::DirDropped { .. }
+            | Self::CallGone { .. }
+            | Self::HandedOver { .. }
+            | Self::TerminalChanged { .. }
+            | Self::Due(_) => None,
         }
     }
 
     /// Whether somebody relies on it also after a power cut. The rest is found again by looking.
     pub(crate) fn is_promise(&self) -> bool {
         match self {
-            Self::Requested(_) | Self::LaunchFailed { .. } | Self::RunOver { .. } => true,
+            Self::Requested(_)
+            | Self::LaunchFailed { .. }
+            | Self::RunOver { .. }
+            | Self::CallGone { .. }
+            | Self::HandedOver { .. }
+            | Self::TerminalChanged { .. }
+            | Self::Due(_) => true,
             Self::RunBegan { .. }
             | Self::TempBuried { .. }
             | Self::DirDropped { .. }

@@ -15,7 +15,9 @@
 //! Tests: `tests/` drives the loop with a fake world; what needs real processes stands in the
 //! repository's `tests/`.
 
+mod asks;
 pub mod config;
+mod delivery;
 pub mod engine;
 mod envs;
 pub mod error;
@@ -31,6 +33,9 @@ pub mod seam;
 mod secrets;
 pub mod settings;
 mod shutdown;
+mod timers;
+mod turns;
+mod wakes;
 pub mod world;
 
 pub use config::{Config, Paths};

@@ -1,7 +1,7 @@
 //! The loop: takes an event, lets `core` decide, commits, acts.
 
 use std::sync::Arc;
-use std::sync::mpsc::{Receiver, Sender};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use crate::config::Paths;
@@ -10,6 +10,7 @@ use crate::event::Event;
 use crate::newest::Newest;
 use crate::queue::Lent;
 use crate::seam;
+use crate::timers::{Timer, Timers};
 use crate::world::{Facts, Report, TempPlace, World};
 use carillon_core::id::RunId;
 use carillon_core::limits;
@@ -28,6 +29,8 @@ pub struct MainLoop {
     pub(crate) accepting: bool,
     /// Tasks that wait for another one and take no slot meanwhile.
     pub(crate) lent: Lent,
+    /// What is to be done at a stated time.
+    pub(crate) timers: Timers,
     /// When old tasks were looked for last.
     pub(crate) retired: Instant,
     /// What in this batch a crash would be telling about; see [`crate::seam`].
@@ -72,6 +75,7 @@ impl MainLoop {
             report,
             accepting: true,
             lent: Lent::new(),
+            timers: Timers::default(),
             retired: Instant::now(),
             marks: Vec::new(),
             later: Vec::new(),
@@ -85,12 +89,21 @@ impl MainLoop {
     /// the next one.
     pub(crate) fn run(mut self, events: &Receiver<Event>) {
         let mut closed = None;
-        while closed.is_none()
-            && let Ok(first) = events.recv()
-        {
-            let mut batch = vec![first];
-            batch.extend(events.try_iter().take(BATCH - 1));
-            closed = self.run_batch(batch);
+        while closed.is_none() {
+            let first = match self.timers.rest(now_ms()) {
+                Some(rest) => events.recv_timeout(rest),
+                None => events.recv().map_err(|_| RecvTimeoutError::Disconnected),
+            };
+            let mut batch: Vec<Event> = self.timers.take(now_ms()).into_iter().map(Event::Due).collect();
+            match first {
+                Ok(first) => batch.push(first),
+                Err(RecvTimeoutError::Timeout) => {}
+                Err(RecvTimeoutError::Disconnected) => break,
+            }
+            batch.extend(events.try_iter().take(BATCH.saturating_sub(batch.len())));
+            if !batch.is_empty() {
+                closed = self.run_batch(batch);
+            }
         }
         if let Err(error) = self.store.checkpoint() {
             tracing::warn!(%error, "the ledger could not be checkpointed; the next start does it");
@@ -138,6 +151,11 @@ impl MainLoop {
                     self.commit("noting a dropped run directory", |tx| runs::set_dir_dropped(tx, &run));
                     spent = true;
                 }
+                Event::CallGone { call } => self.call_gone(&call),
+                Event::HandedOver { turn, result } => self.handed_over(&turn, result),
+                Event::TerminalChanged { run } => self.terminal_changed(&run),
+                Event::Due(Timer::Deadline(ask)) => self.deadline(&ask),
+                Event::Due(Timer::Wake(agent)) => self.next_turn(&agent),
                 Event::Closed { done } => closed = Some(done),
             }
         }
@@ -186,6 +204,11 @@ impl MainLoop {
         self.later.push(Later::Answer(Box::new(answer)));
     }
 
+    /// The world, for what is only looked at.
+    pub(crate) fn world(&self) -> &dyn World {
+        &*self.world
+    }
+
     /// A place for a new temp directory of a project.
     pub(crate) fn temp_place(&self, project_root: &std::path::Path) -> Result<TempPlace, String> {
         self.world.temp_place(project_root)
@@ -229,6 +252,7 @@ impl MainLoop {
                 let row = with_facts(row, facts);
                 if self.commit_state(&row, &state, facts) {
                     self.advance_attempt(&row, &state, facts);
+                    self.advance_turn(&row, &state, facts);
                     self.act(&row, &effects);
                 }
             }
@@ -285,7 +309,7 @@ impl MainLoop {
     fn drop_old_runs(&mut self, row: &RunRow) {
         let Some(agent) = &row.agent else { return };
         let Ok(kept) = self.store.read(|db| runs::with_dir_of(db, agent)) else { return };
-        for old in kept.iter().skip(limits::RUNS_KEPT_PER_AGENT).filter(|run| run.state.is_terminal()) {
+        for old in kept.iter().skip(self.runs_kept(agent)).filter(|run| run.state.is_terminal()) {
             self.drop_dir(&old.id);
         }
     }

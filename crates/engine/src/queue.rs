@@ -3,18 +3,20 @@
 use std::collections::HashMap;
 use std::time::{Duration, Instant};
 
-use carillon_core::id::{MessageId, ProjectId, RunId};
+use carillon_core::id::{AskId, MessageId, ProjectId, RunId};
 use carillon_core::task::{self, Effect, Event, State};
-use carillon_core::{limits, run};
+use carillon_core::{limits, message, run};
 use carillon_store::attempts::{self, AttemptRow, Slots};
 use carillon_store::messages::{self, MessageRow};
 use carillon_store::runs::{self, RunRow};
-use carillon_store::{projects, tasks};
+use carillon_store::tasks::{self, TaskRow};
+use carillon_store::{asks, projects};
 
+use crate::asks::BY_ASK;
 use crate::error::Error;
 use crate::main_loop::{MainLoop, now_ms};
 use crate::rules;
-use crate::world::{BaseEnv, Facts, LaunchOrder, OrderIo};
+use crate::world::{BaseEnv, Facts, LaunchOrder, OrderIo, What};
 
 /// Runs whose task waits for another task and lends it its slot, with how many waits are open.
 pub(crate) type Lent = HashMap<RunId, usize>;
@@ -93,7 +95,7 @@ impl MainLoop {
         }
         LaunchOrder {
             run,
-            argv: task.command,
+            what: What::Command(task.command),
             cwd: task.cwd.into(),
             base_env: row.env_key.map_or(BaseEnv::User, BaseEnv::Kept),
             ours,
@@ -138,8 +140,12 @@ impl MainLoop {
                 return Ok(());
             }
         };
-        let message = self.message_of(attempt, &state, ended_ms)?;
-        let project = attempt.project.as_str();
+        let row = self.store.read(|db| tasks::get(db, &attempt.task))?;
+        let joined = row.as_ref().and_then(|row| row.joined_ask.clone());
+        let message = match self.is_told_by_its_ask(joined.as_ref(), attempt)? {
+            true => None,
+            false => self.message_of(row, attempt, &state, ended_ms),
+        };
         self.store.write(|tx| match &state {
             State::Queued => attempts::set_queued_again(tx, attempt).map(drop),
             State::Starting => Ok(()),
@@ -153,7 +159,7 @@ impl MainLoop {
             | State::Lost(_) => {
                 let first = attempts::set_over(tx, attempt, &state, ended_ms)?;
                 if let (true, Some(message)) = (first, &message) {
-                    messages::insert(tx, message, project)?;
+                    messages::insert(tx, message)?;
                 }
                 Ok(())
             }
@@ -165,11 +171,41 @@ impl MainLoop {
             match effect {
                 Effect::FillSlots => self.fill_slots(&attempt.project),
                 Effect::StopRun => self.stop_attempt(attempt),
-                // The claim launches, and the message stands in the same transaction.
-                Effect::Launch | Effect::TellOwner => {}
+                Effect::TellOwner => match (&joined, &message) {
+                    (Some(ask), None) => self.child_changed(Some(ask.clone())),
+                    (_, Some(message)) => self.wake_anew(&message.agent)?,
+                    (None, None) => {}
+                },
+                // The claim launches.
+                Effect::Launch => {}
             }
         }
         Ok(())
+    }
+
+    /// Whether the end of a task is told with the answer of the ask that it belongs to.
+    fn is_told_by_its_ask(&self, joined: Option<&AskId>, attempt: &AttemptRow) -> Result<bool, Error> {
+        let Some(ask) = joined else { return Ok(false) };
+        let goes_on = self.store.read(|db| asks::get(db, ask))?.is_some_and(|row| !row.state.is_terminal());
+        Ok(goes_on || attempt.cancel_by.as_deref() == Some(BY_ASK))
+    }
+
+    /// A child of an ask was added, ended or was seen.
+    pub(crate) fn child_changed(&mut self, ask: Option<AskId>) {
+        if let Some(ask) = ask {
+            self.step_ask_or_log(&ask, carillon_core::ask::Event::ChildrenChanged);
+        }
+    }
+
+    /// Asks for the end of an attempt. It is recorded before its supervisor hears of it.
+    pub(crate) fn cancel_attempt(&mut self, attempt: AttemptRow, by: &str) -> Result<(), Error> {
+        if attempt.state.is_terminal() {
+            return Ok(());
+        }
+        self.store.write(|tx| attempts::set_cancel_requested(tx, &attempt, by))?;
+        let first = attempt.cancel_by.clone().or(Some(by.to_owned()));
+        let attempt = AttemptRow { cancel_by: first, ..attempt };
+        self.step_attempt(&attempt, Event::CancelRequested { by: by.to_owned() }, now_ms())
     }
 
     /// Asks the supervisor to end an attempt, in the name of who asked first.
@@ -184,24 +220,29 @@ impl MainLoop {
     /// The note to the owner, when the state is the end.
     fn message_of(
         &self,
+        row: Option<TaskRow>,
         attempt: &AttemptRow,
         state: &State,
         ended_ms: i64,
-    ) -> Result<Option<MessageRow>, Error> {
-        let Some(words) = task::in_words(state) else { return Ok(None) };
-        let Some(row) = self.store.read(|db| tasks::get(db, &attempt.task))? else { return Ok(None) };
-        let Some(agent) = row.task.owner else { return Ok(None) };
+    ) -> Option<MessageRow> {
+        let words = task::in_words(state)?;
+        let row = row?;
+        let agent = row.task.owner?;
         let ran = attempt.started_ms.map(|began| (ended_ms - began).max(0) as f64 / 1_000.0);
         let after = ran.map(|seconds| format!(" after {seconds:.1} s")).unwrap_or_default();
         let text = format!("Task {} ({}) {words}{after}.", row.task.title, attempt.task);
-        Ok(Some(MessageRow {
+        Some(MessageRow {
             id: MessageId::from_random(*uuid::Uuid::new_v4().as_bytes()),
             agent,
-            about: attempt.task.to_string(),
+            project: attempt.project.to_string(),
+            kind: messages::Kind::TaskEnded,
+            state: message::State::Pending,
+            about: Some(attempt.task.to_string()),
             part: attempt.number,
+            repeated: false,
             text,
             created_ms: now_ms(),
-        }))
+        })
     }
 
     /// Lends the slot of a task that begins to wait for another one, or takes it back.
@@ -242,7 +283,7 @@ impl MainLoop {
     }
 }
 
-fn new_run(id: RunId, project: &ProjectId) -> RunRow {
+pub(crate) fn new_run(id: RunId, project: &ProjectId) -> RunRow {
     RunRow {
         id,
         project: project.clone(),

@@ -3,9 +3,12 @@
 use std::path::PathBuf;
 use std::sync::mpsc::Sender;
 
-use carillon_core::id::RunId;
+use carillon_core::id::{CallId, RunId, TurnId};
 use carillon_core::reconcile::Observed;
+use carillon_core::run::Ending;
+use carillon_core::turn;
 use carillon_store::runs::RunRow;
+use carillon_store::turns::Usage;
 
 use crate::event::Event;
 
@@ -14,8 +17,8 @@ use crate::event::Event;
 pub struct LaunchOrder {
     /// The run, whose row is committed.
     pub run: RunId,
-    /// Program and arguments; the program is an absolute path.
-    pub argv: Vec<String>,
+    /// What to start.
+    pub what: What,
     /// The directory to work in.
     pub cwd: PathBuf,
     /// What its environment begins with.
@@ -32,6 +35,34 @@ pub struct LaunchOrder {
     pub log_max: u64,
     /// Its temp directory, as `base`, `namespace`, `name`; made now, exclusively.
     pub temp: TempPlace,
+}
+
+/// What a run starts.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum What {
+    /// These words: the program and its arguments.
+    Command(Vec<String>),
+    /// An agent. Its words, and what else its program needs, are found when it is started.
+    Agent(AgentOrder),
+}
+
+/// How an agent is started: in its own interface, or for one headless turn.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct AgentOrder {
+    /// The adapter's word.
+    pub adapter: String,
+    /// A path, or a name on the user's PATH.
+    pub program: String,
+    /// Arguments of the profile.
+    pub args: Vec<String>,
+    /// What it is told to be; may be empty.
+    pub role: String,
+    /// The prompt of a headless turn.
+    pub prompt: String,
+    /// The session to go on with.
+    pub session: Option<String>,
+    /// The id for a new session.
+    pub new_session: String,
 }
 
 /// What the environment of a program begins with.
@@ -55,6 +86,8 @@ pub enum OrderIo {
     },
     /// To pipes: nothing to read, both outputs into one log.
     Pipes,
+    /// To a prompt on its standard input; output and errors apart.
+    Turn,
 }
 
 /// The place of a temp directory, chosen before it is made so that the ledger knows it first.
@@ -98,6 +131,30 @@ pub struct Facts {
     pub left_over: Vec<String>,
 }
 
+/// What came of a headless turn, as its program told.
+#[derive(Clone, Debug, PartialEq)]
+pub struct TurnOutcome {
+    /// How it ended.
+    pub end: turn::End,
+    /// The session of the agent's program, where it told one.
+    pub session: Option<String>,
+    /// The session that it was told to go on with is not known to it.
+    pub session_unknown: bool,
+    /// What it cost.
+    pub usage: Usage,
+}
+
+/// What is known of an agent's terminal.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct TerminalFacts {
+    /// The user has typed half a line.
+    pub typing: bool,
+    /// Its program is at something that we did not ask for.
+    pub busy: bool,
+    /// Its program tells when a turn of its ends.
+    pub tells_ends: bool,
+}
+
 /// The way back: what the world tells the loop.
 #[derive(Clone)]
 pub struct Report(pub(crate) Sender<Event>);
@@ -128,6 +185,21 @@ impl Report {
         self.send(Event::DirDropped { run: run.clone() });
     }
 
+    /// The client of a waiting call is gone, or says that it waits no more.
+    pub fn call_gone(&self, call: &CallId) {
+        self.send(Event::CallGone { call: call.clone() });
+    }
+
+    /// The prompt of a turn is with the program of a terminal, or why not.
+    pub fn handed_over(&self, turn: &TurnId, result: Result<(), String>) {
+        self.send(Event::HandedOver { turn: turn.clone(), result });
+    }
+
+    /// What decides whether a terminal is free for a turn may have changed.
+    pub fn terminal_changed(&self, run: &RunId) {
+        self.send(Event::TerminalChanged { run: run.clone() });
+    }
+
     /// A loop that has ended needs no more reports: the next boot observes for itself.
     pub(crate) fn send(&self, event: Event) {
         let _ = self.0.send(event);
@@ -152,6 +224,30 @@ pub trait World: Send + Sync + 'static {
     fn clear_up(&self, run: &RunId, temp: Option<PathBuf>, strays: bool, report: Report);
     /// Removes the directory of a run that is over.
     fn drop_dir(&self, run: &RunId, report: Report);
+    /// What came of a headless turn whose run has ended by itself; read from what the run left.
+    fn turn_outcome(
+        &self,
+        run: &RunId,
+        adapter: &str,
+        ending: &Ending,
+        ended_ms: i64,
+    ) -> Result<TurnOutcome, String>;
+    /// The end of a run's output, as plain text; empty when nothing is kept.
+    fn tail_of(&self, run: &RunId, most_bytes: u64) -> String;
+    /// Whether the client of a waiting call lives.
+    fn call_lives(&self, call: &CallId) -> bool;
+    /// Reports once the client of a waiting call is gone.
+    fn watch_call(&self, call: &CallId, report: Report);
+    /// Nobody waits any more: removes what a waiting call left.
+    fn settle_call(&self, call: &CallId);
+    /// What is known of the terminal of a live run.
+    fn terminal_facts(&self, run: &RunId) -> TerminalFacts;
+    /// Reports once the terminal of a run may have become free. Asked for while a turn waits for it.
+    fn watch_terminal(&self, run: &RunId, report: Report);
+    /// Types the prompt of a turn into the terminal of a run and reports.
+    fn hand_over(&self, run: &RunId, turn: &TurnId, prompt: String, report: Report);
+    /// Asks the program of a terminal to break off what it does.
+    fn interrupt(&self, run: &RunId, adapter: &str);
     /// Lets go of all supervisors without a word to them.
     fn let_go(&self);
 }

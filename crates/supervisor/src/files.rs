@@ -19,6 +19,8 @@ pub(crate) const SPEC: &str = "spec.json";
 pub(crate) const STARTED: &str = "started.json";
 /// Name of the file that says how the run ended.
 pub(crate) const EXIT: &str = "exit.json";
+/// Name of the file that is a turn's standard input.
+pub(crate) const PROMPT: &str = "prompt";
 /// Name of the control socket.
 pub(crate) const SOCKET: &str = "control.sock";
 
@@ -55,10 +57,14 @@ pub(crate) fn write_json<T: Serialize>(
     value: &T,
     durable: Durable,
 ) -> io::Result<()> {
-    let text = serde_json::to_vec(value)?;
+    write_bytes(dir, name, &serde_json::to_vec(value)?, durable)
+}
+
+/// The same for content that is no JSON.
+pub(crate) fn write_bytes(dir: BorrowedFd<'_>, name: &str, bytes: &[u8], durable: Durable) -> io::Result<()> {
     let part = format!("{name}.part");
     let mut file = create_file(dir, &part)?;
-    file.write_all(&text)?;
+    file.write_all(bytes)?;
     finish(dir, &file, &part, name, durable)
 }
 
@@ -120,6 +126,12 @@ pub(crate) fn read_json<T: DeserializeOwned>(
 /// Whether a file is there, readable or not.
 pub(crate) fn exists(dir: BorrowedFd<'_>, name: &str) -> bool {
     rustix::fs::statat(dir, name, rustix::fs::AtFlags::SYMLINK_NOFOLLOW).is_ok()
+}
+
+/// Opens a file of a run for reading, as an open file of its own.
+pub(crate) fn open_file(dir: BorrowedFd<'_>, name: &str) -> io::Result<OwnedFd> {
+    let flags = OFlags::RDONLY | OFlags::CLOEXEC | OFlags::NOFOLLOW;
+    Ok(rustix::fs::openat(dir, name, flags, Mode::empty())?)
 }
 
 fn read_file(dir: BorrowedFd<'_>, dir_path: &Path, name: &str) -> Result<Option<Vec<u8>>, Error> {

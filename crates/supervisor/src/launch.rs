@@ -4,7 +4,7 @@ use crate::error::Error;
 use crate::files::{self, Durable};
 use crate::linux::spawn;
 use crate::rundir::LeasedRun;
-use crate::spec::RunSpec;
+use crate::spec::{Io, RunSpec};
 use rustix::io::Errno;
 use rustix::process::{Pid, WaitOptions};
 use std::ffi::OsString;
@@ -69,6 +69,8 @@ fn check(leased: &LeasedRun, spec: &RunSpec) -> Result<(), Error> {
         format!("its directory {} is not absolute", spec.cwd.display())
     } else if spec.cwd.to_str().is_none() {
         format!("its directory {} is not valid UTF-8", spec.cwd.display())
+    } else if spec.io == Io::Turn && !files::exists(leased.dir.as_fd(), files::PROMPT) {
+        "its prompt was not written".to_owned()
     } else {
         return Ok(());
     };
@@ -110,7 +112,7 @@ impl Launched {
 mod tests {
     use super::*;
     use crate::rundir::{Observed, create, observe};
-    use crate::spec::{Grace, Io};
+    use crate::spec::Grace;
 
     const RUN: &str = "0123456789abcdef0123456789abcdef";
 
@@ -134,6 +136,7 @@ mod tests {
             RunSpec { argv: vec![], ..spec() },
             RunSpec { argv: vec!["a\0b".into()], ..spec() },
             RunSpec { cwd: "somewhere".into(), ..spec() },
+            RunSpec { io: Io::Turn, ..spec() },
         ];
         for bad in bad {
             let temp = tempfile::tempdir().expect("temp");

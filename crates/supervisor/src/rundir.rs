@@ -1,7 +1,7 @@
 //! A run's directory, its lease, and what can be told from both.
 
 use crate::error::Error;
-use crate::files;
+use crate::files::{self, Durable};
 use crate::linux::process;
 use crate::spec::{ExitRecord, Started};
 use rustix::fs::{FlockOperation, Mode};
@@ -36,6 +36,19 @@ pub fn create(runs_root: &Path, run: &str) -> Result<LeasedRun, Error> {
     rustix::fs::flock(&dir, FlockOperation::NonBlockingLockExclusive)
         .map_err(|e| Error::file("lock", &path, e))?;
     Ok(LeasedRun { path, dir })
+}
+
+impl LeasedRun {
+    /// Writes what a turn reads from its standard input, durably and readable by nobody else. To be
+    /// called before [`launch`](crate::launch()) for a spec with [`Io::Turn`](crate::Io::Turn). It is a
+    /// file, so nobody ever waits for a program that reads it slowly or not at all.
+    ///
+    /// # Errors
+    /// [`Error::File`] when it cannot be written.
+    pub fn write_prompt(&self, prompt: &[u8]) -> Result<(), Error> {
+        files::write_bytes(self.dir.as_fd(), files::PROMPT, prompt, Durable::ContentAndName)
+            .map_err(|e| Error::file("write", self.path.join(files::PROMPT), e))
+    }
 }
 
 /// What became of a run.
@@ -125,6 +138,7 @@ fn unreadable(run_dir: &Path) -> Started {
         supervisor_pid: 0,
         supervisor_start_time: 0,
         started_ms: 0,
+        cgroup: None,
     }
 }
 
@@ -166,7 +180,6 @@ pub fn is_same_process(pid: u32, start_time: u64, boot_id: &str) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::files::Durable;
     use crate::spec::Cause;
 
     const RUN: &str = "0123456789abcdef0123456789abcdef";
@@ -180,6 +193,7 @@ mod tests {
             supervisor_pid: 3,
             supervisor_start_time: 4,
             started_ms: 5,
+            cgroup: None,
         }
     }
 
@@ -195,6 +209,8 @@ mod tests {
             log_bytes: 0,
             log_truncated: false,
             output_held: false,
+            errors_bytes: 0,
+            errors_truncated: false,
             ended: vec![],
             left: vec![],
         }

@@ -9,6 +9,10 @@ use std::path::PathBuf;
 /// The smallest log cap in bytes; a smaller [`RunSpec::log_max`] is raised to it.
 pub const LOG_MAX_FLOOR: u64 = 4096;
 
+/// Cap of what is kept of a turn's standard error, in bytes. Past it the head stays and the oldest part
+/// of the tail goes.
+pub const ERRORS_MAX: u64 = 256 << 10;
+
 /// At most so many processes are named in each list of an [`ExitRecord`], so that the record stays
 /// small after a fork bomb.
 pub const NOTES_MAX: usize = 100;
@@ -32,7 +36,8 @@ pub struct RunSpec {
     /// How patient the end is.
     #[serde(default)]
     pub grace: Grace,
-    /// Cap of the log in bytes. Past it the head stays and the oldest part of the tail goes.
+    /// Cap of the log in bytes. Past it the head stays and the oldest part of the tail goes; a turn is
+    /// ended instead.
     pub log_max: u64,
     /// Names of shared daemons of the user's. A descendant of such a name that has left the run's
     /// session is left alone, with all its children, and reported in [`ExitRecord::left`].
@@ -53,6 +58,11 @@ pub enum Io {
     },
     /// Standard input at its end, output and error merged into the one log, no terminal.
     Pipes,
+    /// One question and its answer, without a terminal: standard input is the file that
+    /// [`LeasedRun::write_prompt`](crate::LeasedRun::write_prompt) wrote, output is the log, and errors
+    /// have a log of their own with the cap [`ERRORS_MAX`]. Output is never cut in the middle: a turn
+    /// that writes more than [`RunSpec::log_max`] is ended with [`Cause::OutputTooLarge`].
+    Turn,
 }
 
 /// How long the end of a tree waits, in milliseconds.
@@ -91,6 +101,10 @@ pub struct Started {
     pub supervisor_start_time: u64,
     /// When the start was recorded, in Unix milliseconds.
     pub started_ms: i64,
+    /// The run's cgroup, where the system lets us make one. It is there from the program's start until
+    /// shortly before the exit record.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cgroup: Option<PathBuf>,
 }
 
 /// How a run ended (`exit.json`).
@@ -113,11 +127,19 @@ pub struct ExitRecord {
     pub duration_ms: u64,
     /// How many bytes the program and its descendants wrote, kept or not.
     pub log_bytes: u64,
-    /// Some of these bytes are not in the log: the cap was passed, or the disk was full.
+    /// Some of these bytes are not in the log: the cap was passed, or the disk was full. What is there
+    /// of a turn's output is then its beginning, without a gap, even if the cause is another one than
+    /// [`Cause::OutputTooLarge`].
     pub log_truncated: bool,
     /// When the wait for the rest of the output was over, a descendant still held it open, so that
     /// some of what it wrote may be missing.
     pub output_held: bool,
+    /// How many bytes a turn wrote to standard error, kept or not.
+    #[serde(default)]
+    pub errors_bytes: u64,
+    /// Some of these bytes are not in the log of errors.
+    #[serde(default)]
+    pub errors_truncated: bool,
     /// Descendants that had to be ended, at most [`NOTES_MAX`].
     pub ended: Vec<ProcessNote>,
     /// Descendants that live on, at most [`NOTES_MAX`]: on the keep list, or out of our power.
@@ -139,6 +161,9 @@ pub enum Cause {
     },
     /// The supervisor got a TERM signal, as at the machine's shutdown.
     SystemStop,
+    /// It wrote more than a turn may. The exit code is 0 if the program was done by the time this was
+    /// noticed.
+    OutputTooLarge,
     /// The program was never executed.
     SpawnFailed {
         /// What was to be started and why it could not be.
@@ -155,4 +180,34 @@ pub struct ProcessNote {
     pub name: String,
     /// How it was ended or why it was left, in words.
     pub reason: String,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// What stands in the run directories of users must stay readable.
+    #[test]
+    fn files_of_earlier_versions_still_read() {
+        let record: ExitRecord = serde_json::from_str(
+            r#"{"run":"r","cause":{"kind":"stopped","by":"user"},"exit_code":null,"signal":15,"started_ms":1,
+                "ended_ms":2,"duration_ms":1,"log_bytes":3,"log_truncated":false,"output_held":true,
+                "ended":[{"pid":7,"name":"sleep","reason":"ended by HUP"}],"left":[]}"#,
+        )
+        .expect("a record without the fields of turns");
+        assert_eq!((record.errors_bytes, record.errors_truncated), (0, false));
+        assert_eq!(record.cause, Cause::Stopped { by: "user".into() });
+        let spec: RunSpec = serde_json::from_str(
+            r#"{"run":"r","argv":["true"],"cwd":"/","io":{"kind":"pipes"},"timeout_ms":null,"log_max":4096}"#,
+        )
+        .expect("a spec without the fields that came later");
+        assert_eq!((spec.io, spec.grace), (Io::Pipes, Grace::default()));
+    }
+
+    #[test]
+    fn the_words_of_turns_are_what_other_versions_will_read() {
+        assert_eq!(serde_json::to_string(&Io::Turn).expect("json"), r#"{"kind":"turn"}"#);
+        let cause = serde_json::to_string(&Cause::OutputTooLarge).expect("json");
+        assert_eq!(cause, r#"{"kind":"output_too_large"}"#);
+    }
 }

@@ -17,7 +17,7 @@ use rustix::fs::{AtFlags, Dir, FileType, Mode, OFlags, StatxFlags};
 use rustix::io::Errno;
 
 use crate::linux::{self, Identity};
-use crate::trash::{Emptied, REFUSED_MAX};
+use crate::trash::{Emptied, REFUSED_MAX, Repositories};
 
 /// How many levels are kept open besides the top. The usual limit is 1024 descriptors for a whole process.
 const OPEN_LEVELS: usize = 64;
@@ -40,6 +40,7 @@ pub(crate) struct Descent<'a> {
     boundary: Identity,
     until: Option<Instant>,
     cancel: &'a AtomicBool,
+    repositories: Repositories,
     emptied: Emptied,
     refused_any: bool,
 }
@@ -80,15 +81,18 @@ impl<'a> Descent<'a> {
         opened: OwnedFd,
         until: Option<Instant>,
         cancel: &'a AtomicBool,
+        repositories: Repositories,
     ) -> Result<Descent<'a>, String> {
-        let level = match Level::judge(CString::default(), opened, None).map_err(|errno| errno.to_string())? {
+        let judged = Level::judge(CString::default(), opened, None, repositories);
+        let level = match judged.map_err(|errno| errno.to_string())? {
             Step::Down(level) => level,
             Step::Stays(why) => return Err(why),
             Step::Removed(_) | Step::Gone => return Err(MOVED.to_owned()),
         };
         let boundary = level.identity;
         let levels = vec![level];
-        Ok(Descent { top, levels, boundary, until, cancel, emptied: Emptied::default(), refused_any: false })
+        let emptied = Emptied::default();
+        Ok(Descent { top, levels, boundary, until, cancel, repositories, emptied, refused_any: false })
     }
 
     /// Deletes until all is gone or it has to stop.
@@ -99,7 +103,11 @@ impl<'a> Descent<'a> {
                 break;
             };
             match level.next_entry() {
-                Some(Ok((name, _))) if name.as_c_str() == c".git" => self.give_level_up(REPOSITORY),
+                Some(Ok((name, _)))
+                    if name.as_c_str() == c".git" && self.repositories == Repositories::Stay =>
+                {
+                    self.give_level_up(REPOSITORY);
+                }
                 Some(Ok((name, kind))) => self.remove(name, kind),
                 Some(Err(errno)) => self.give_level_up(&format!("it cannot be read: {errno}")),
                 None => self.leave(),
@@ -115,7 +123,7 @@ impl<'a> Descent<'a> {
     /// Removes one entry of the present level, or goes down into it.
     fn remove(&mut self, name: CString, kind: FileType) {
         let Some(level) = self.levels.last_mut() else { return };
-        match level.remove(&name, kind, self.boundary) {
+        match level.remove(&name, kind, self.boundary, self.repositories) {
             Step::Removed(bytes) => {
                 level.has_changed = true;
                 self.count(bytes);
@@ -263,7 +271,12 @@ const OPEN_DIR: OFlags =
 
 impl Level {
     /// Looks at a directory that was just opened: may it be emptied? With a `boundary`, only on its mount.
-    fn judge(name: CString, opened: OwnedFd, boundary: Option<Identity>) -> rustix::io::Result<Step> {
+    fn judge(
+        name: CString,
+        opened: OwnedFd,
+        boundary: Option<Identity>,
+        repositories: Repositories,
+    ) -> rustix::io::Result<Step> {
         let (identity, bytes) = linux::identify(&opened)?;
         if boundary.is_some_and(|top| (top.device, top.mount) != (identity.device, identity.mount)) {
             return Ok(Step::Stays(OTHER_MOUNT.to_owned()));
@@ -273,8 +286,8 @@ impl Level {
             git = rustix::fs::statat(&opened, c".git", AtFlags::SYMLINK_NOFOLLOW);
         }
         match git {
-            Ok(_) => return Ok(Step::Stays(REPOSITORY.to_owned())),
-            Err(Errno::NOENT) => {}
+            Ok(_) if repositories == Repositories::Stay => return Ok(Step::Stays(REPOSITORY.to_owned())),
+            Ok(_) | Err(Errno::NOENT) => {}
             // Where it cannot be told whether there is a repository, nothing is touched.
             Err(errno) => return Err(errno),
         }
@@ -312,11 +325,18 @@ impl Level {
 
     /// Removes one entry, or opens it when it is a directory. Its kind is only a first guess: what the system
     /// answers decides, since the entry may be another one by now.
-    fn remove(&mut self, name: &CStr, kind: FileType, boundary: Identity) -> Step {
+    fn remove(
+        &mut self,
+        name: &CStr,
+        kind: FileType,
+        boundary: Identity,
+        repositories: Repositories,
+    ) -> Step {
         let mut as_directory = kind == FileType::Directory;
         let mut may_let_in = true;
         for _ in 0..SWAPS_MAX {
-            let answer = if as_directory { self.enter(name, boundary) } else { self.unlink(name) };
+            let answer =
+                if as_directory { self.enter(name, boundary, repositories) } else { self.unlink(name) };
             match answer {
                 Ok(step) => return step,
                 Err(Errno::NOENT) => return Step::Gone,
@@ -334,9 +354,9 @@ impl Level {
         Step::Stays(SWAPPED.to_owned())
     }
 
-    fn enter(&self, name: &CStr, boundary: Identity) -> rustix::io::Result<Step> {
+    fn enter(&self, name: &CStr, boundary: Identity, repositories: Repositories) -> rustix::io::Result<Step> {
         let opened = rustix::fs::openat(self.fd()?, name, OPEN_DIR, Mode::empty())?;
-        Level::judge(name.to_owned(), opened, Some(boundary))
+        Level::judge(name.to_owned(), opened, Some(boundary), repositories)
     }
 
     fn unlink(&self, name: &CStr) -> rustix::io::Result<Step> {

@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-/// Why an operation on a temp directory or a trash failed. Each variant names the path.
+/// Why something could not be made, looked at or cleared away. Each variant names the path.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
     /// The system refused an operation on a path.
@@ -55,6 +55,66 @@ pub enum Error {
         /// The trash.
         trash: PathBuf,
     },
+    /// A project's rules cannot be used.
+    #[error("{} cannot be used: {why}", path.display())]
+    Rules {
+        /// The file.
+        path: PathBuf,
+        /// What is wrong with it.
+        why: String,
+    },
+    /// git could not be started.
+    #[error("git could not be started: {source}")]
+    NoGit {
+        /// The system's answer.
+        source: std::io::Error,
+    },
+    /// git refused. What it was to do was not done.
+    #[error("git cannot {operation} in {}: {said}", dir.display())]
+    Git {
+        /// What was tried, as words that complete "cannot ...".
+        operation: &'static str,
+        /// Where.
+        dir: PathBuf,
+        /// The reason in git's own words.
+        said: String,
+    },
+    /// git did not come to an end in its time and was ended.
+    #[error("git did not {operation} in {} within {limit_s} s and was ended", dir.display())]
+    GitTimeout {
+        /// What was tried, as words that complete "did not ...".
+        operation: &'static str,
+        /// Where.
+        dir: PathBuf,
+        /// How long it was waited for, in seconds.
+        limit_s: u64,
+    },
+    /// git wrote more than can be taken.
+    #[error("git wrote more than {bytes} bytes when it was to {operation} in {}", dir.display())]
+    GitOutput {
+        /// What was tried.
+        operation: &'static str,
+        /// Where.
+        dir: PathBuf,
+        /// The bound.
+        bytes: usize,
+    },
+    /// A name cannot be that of a branch or revision.
+    #[error("{name:?} cannot be used as the name of a branch or revision: {why}")]
+    BadRef {
+        /// The name as it was given.
+        name: String,
+        /// What is wrong with it.
+        why: String,
+    },
+    /// Something stays as it is, for a reason of ours.
+    #[error("{} stays as it is: {why}", path.display())]
+    Refused {
+        /// What stays.
+        path: PathBuf,
+        /// Why.
+        why: String,
+    },
 }
 
 impl Error {
@@ -66,12 +126,18 @@ impl Error {
     /// The kind of the system's error, where there is one.
     pub fn kind(&self) -> Option<std::io::ErrorKind> {
         match self {
-            Error::Io { source, .. } => Some(source.kind()),
+            Error::Io { source, .. } | Error::NoGit { source } => Some(source.kind()),
             Error::BadName { .. }
             | Error::Exists { .. }
             | Error::NotOurs { .. }
             | Error::Replaced { .. }
-            | Error::OtherFileSystem { .. } => None,
+            | Error::OtherFileSystem { .. }
+            | Error::Rules { .. }
+            | Error::Git { .. }
+            | Error::GitTimeout { .. }
+            | Error::GitOutput { .. }
+            | Error::BadRef { .. }
+            | Error::Refused { .. } => None,
         }
     }
 }

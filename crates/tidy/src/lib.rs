@@ -19,8 +19,12 @@
 pub mod base;
 mod descent;
 mod error;
+pub mod git;
+pub mod guard;
 pub mod in_use;
 mod linux;
+pub mod repositories;
+pub mod rules;
 pub mod strays;
 pub mod temp;
 pub mod trash;

@@ -64,6 +64,46 @@ fn stray(pid: u32) -> Option<Stray> {
     proved.then_some(Stray { pid, start_time: after.start_time, name: after.name, run })
 }
 
+/// One process as it is now, with an empty `run`; none when there is none with this pid.
+pub fn look(pid: u32) -> Option<Stray> {
+    linux::stat(pid).map(|stat| Stray {
+        pid,
+        start_time: stat.start_time,
+        name: stat.name,
+        run: String::new(),
+    })
+}
+
+/// All processes that descend from this one now, in the order of their pids, without itself. Their `run` is empty.
+///
+/// A process whose parent has ended descends from whoever took it over, so this is complete only for a process
+/// that is a child subreaper, and for the moment of the look.
+pub fn descendants_of(ancestor: u32) -> Vec<Stray> {
+    let all: Vec<(u32, linux::Stat)> =
+        linux::pids().into_iter().filter_map(|pid| Some((pid, linux::stat(pid)?))).collect();
+    let mut known = HashSet::from([ancestor]);
+    // Children may have lower pids than their parents, so it is looked again until nothing new is found.
+    loop {
+        let before = known.len();
+        known.extend(
+            all.iter()
+                .filter(|(_, stat)| known.contains(&stat.parent))
+                .map(|(pid, _)| *pid)
+                .collect::<Vec<_>>(),
+        );
+        if known.len() == before {
+            break;
+        }
+    }
+    let mut found: Vec<Stray> = all
+        .into_iter()
+        .filter(|(pid, _)| *pid != ancestor && known.contains(pid))
+        .map(|(pid, stat)| Stray { pid, start_time: stat.start_time, name: stat.name, run: String::new() })
+        .collect();
+    found.sort_by_key(|stray| stray.pid);
+    found
+}
+
 /// Ends these processes: HUP, after a quarter of `grace` TERM, at its end KILL. Stopped ones are continued, so
 /// that they can end by themselves. What they start meanwhile is not among them: list the strays again and
 /// repeat until there are none.

@@ -50,12 +50,39 @@ pub fn name(namespace: &str) -> String {
 /// when `path` is not on the file system of the base, [`Error::NotOurs`] when base or trash are links or another
 /// user's, else [`Error::Io`]. In each case `path` is where it was.
 pub fn bury(base: &Path, trash_name: &str, path: &Path) -> Result<PathBuf, Error> {
+    let trash = open(base, trash_name)?;
+    let mut tries = 0;
+    loop {
+        match bury_in(base, trash_name, &trash, path, &random_name()) {
+            Err(Error::Exists { .. }) if tries < NAME_TRIES => tries += 1,
+            answer => return answer,
+        }
+    }
+}
+
+/// Opens the trash `<base>/<trash_name>`, which is created when it is missing.
+pub(crate) fn open(base: &Path, trash_name: &str) -> Result<OwnedFd, Error> {
     check_name(trash_name)?;
     if !trash_name.starts_with(TRASH_PREFIX) {
         return Err(Error::BadName { name: trash_name.to_owned() });
     }
+    ensure_private_dir(open_dir(base)?, trash_name, &base.join(trash_name))
+}
+
+/// As [`bury`], under a name of the caller's.
+pub(crate) fn bury_as(base: &Path, trash_name: &str, path: &Path, new_name: &str) -> Result<PathBuf, Error> {
+    check_name(new_name)?;
+    bury_in(base, trash_name, &open(base, trash_name)?, path, new_name)
+}
+
+fn bury_in(
+    base: &Path,
+    trash_name: &str,
+    trash: &OwnedFd,
+    path: &Path,
+    new_name: &str,
+) -> Result<PathBuf, Error> {
     let trash_path = base.join(trash_name);
-    let trash = ensure_private_dir(open_dir(base)?, trash_name, &trash_path)?;
     let bad_name = || Error::BadName { name: path.display().to_string() };
     let (Some(parent_path), Some(entry)) = (path.parent(), path.file_name()) else { return Err(bad_name()) };
     let entry = CString::new(entry.as_bytes()).map_err(|_| bad_name())?;
@@ -64,12 +91,12 @@ pub fn bury(base: &Path, trash_name: &str, path: &Path) -> Result<PathBuf, Error
         rustix::fs::open(parent_path, OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC, Mode::empty())
             .map_err(|errno| Error::io("open the directory", parent_path, errno))?;
     let mut may_let_in = true;
-    let mut tries = 0;
     loop {
-        let new_name = random_name();
-        match rename(&parent, &entry, &trash, &new_name) {
+        match rename(&parent, &entry, trash, new_name) {
             Ok(()) => return Ok(trash_path.join(new_name)),
-            Err(Errno::EXIST | Errno::NOTEMPTY) if tries < NAME_TRIES => tries += 1,
+            Err(Errno::EXIST | Errno::NOTEMPTY) => {
+                return Err(Error::Exists { path: trash_path.join(new_name) });
+            }
             Err(Errno::XDEV) => {
                 return Err(Error::OtherFileSystem { path: path.to_path_buf(), trash: trash_path });
             }
@@ -101,6 +128,25 @@ fn rename(parent: &OwnedFd, entry: &CString, trash: &OwnedFd, new_name: &str) ->
 ///
 /// It ends early when `until` has come or `cancel` is set, at the latest after the entry in hand.
 pub fn empty(dir: &Path, until: Option<Instant>, cancel: &AtomicBool) -> Emptied {
+    empty_with(dir, until, cancel, Repositories::Stay)
+}
+
+/// Whether repositories in a trash go with the rest.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Repositories {
+    /// They stay: nobody has said that they may go.
+    Stay,
+    /// They go: they were made by a program whose leavings were named beforehand, and nobody wanted them back.
+    Go,
+}
+
+/// As [`empty`], with a word on repositories.
+pub(crate) fn empty_with(
+    dir: &Path,
+    until: Option<Instant>,
+    cancel: &AtomicBool,
+    repositories: Repositories,
+) -> Emptied {
     let refused = |why: String| Emptied { refused: vec![(dir.to_path_buf(), why)], ..Emptied::default() };
     let opened = match open_dir(dir) {
         Ok(opened) => opened,
@@ -116,7 +162,7 @@ pub fn empty(dir: &Path, until: Option<Instant>, cancel: &AtomicBool) -> Emptied
         }
         Err(error) => return refused(format!("where it is cannot be told: {error}")),
     }
-    match Descent::begin(dir, opened, until, cancel) {
+    match Descent::begin(dir, opened, until, cancel, repositories) {
         Ok(descent) => descent.run(),
         Err(why) => refused(why),
     }

@@ -2,7 +2,7 @@
 
 export type Id = string;
 export type AdapterName = "claude" | "codex" | "gemini" | "opencode" | "acp" | "plain";
-export type ChangeTag = "projectChanged" | "profileChanged" | "agentChanged" | "runChanged" | "settingsChanged" | "layoutChanged" | "backgroundTaskChanged" | "agentInboxChanged" | "agentWakeChanged";
+export type ChangeTag = "projectChanged" | "profileChanged" | "agentChanged" | "runChanged" | "settingsChanged" | "layoutChanged" | "backgroundTaskChanged" | "agentInboxChanged" | "agentWakeChanged" | "askChanged" | "turnChanged";
 
 export type Code = "not_found" | "invalid" | "refused" | "failed" | "no_engine";
 
@@ -176,9 +176,17 @@ state: AgentState,
  */
 waiting_on: Array<string>, 
 /**
- * Messages that wait for it.
+ * Turns and messages that wait for it.
  */
 queued: number, 
+/**
+ * The turn that it is at.
+ */
+turn: TurnBrief | null, 
+/**
+ * A wake that did not work yet.
+ */
+wake: Wake | null, 
 /**
  * Absolute path of the directory that it works in.
  */
@@ -496,9 +504,9 @@ text: string,
  */
 data?: string, };
 
-export type MessageKind = "task_ended";
+export type MessageKind = "task_ended" | "ask_answered" | "ask_received" | "note";
 
-export type MessageState = "pending";
+export type MessageState = "pending" | "claimed" | "delivered" | "undeliverable";
 
 export type Message = { 
 /**
@@ -522,7 +530,7 @@ state: MessageState,
  */
 repeated: boolean, 
 /**
- * The id of its task.
+ * The id of its task or ask.
  */
 about: string | null, 
 /**
@@ -533,3 +541,249 @@ text: string,
  * When it was written.
  */
 created_ms: number, };
+
+export type AskState = "open" | "pending_final" | "answered" | "failed" | "cancelled" | "timed_out";
+
+export type AfterChildren = "deliver" | "follow_up";
+
+export type DeliveredBy = "call" | "inbox";
+
+export type WaitingFor = "turn_queue" | "turn" | "children" | "follow_up" | "limit" | "attention";
+
+export type ChildKind = "task" | "ask";
+
+export type AskChild = { 
+/**
+ * What kind of work it is.
+ */
+kind: ChildKind, 
+/**
+ * 32 hex digits.
+ */
+id: string, 
+/**
+ * The command, or the prompt of an ask, on one line.
+ */
+command: string, 
+/**
+ * The word of its state, of a task or of an ask.
+ */
+state: string, 
+/**
+ * The exit code of a task's command.
+ */
+exit_code: number | null, 
+/**
+ * The number of the signal that ended a task's command.
+ */
+signal: number | null, 
+/**
+ * How long it took, in milliseconds; none while it goes on.
+ */
+duration_ms: number | null, 
+/**
+ * The end of its output, or the final of an ask; none while it goes on.
+ */
+tail: string | null, };
+
+export type Ask = { 
+/**
+ * 32 hex digits.
+ */
+id: string, 
+/**
+ * The id of its project.
+ */
+project: string, 
+/**
+ * The id of the agent that asks; none: the user.
+ */
+caller: string | null, 
+/**
+ * The name of that agent, also when it was removed.
+ */
+caller_name: string | null, 
+/**
+ * The id of the agent that is asked; none when it was removed.
+ */
+callee: string | null, 
+/**
+ * The name of that agent, also when it was removed.
+ */
+callee_name: string, 
+/**
+ * The question.
+ */
+prompt: string, 
+/**
+ * Where it stands.
+ */
+state: AskState, 
+/**
+ * The answer; also one that waits for children.
+ */
+final: string | null, 
+/**
+ * Its end in words, when that is not an answer.
+ */
+reason: string | null, 
+/**
+ * The caller's key: the same one attaches to this ask instead of asking again.
+ */
+key: string | null, 
+/**
+ * What is asked of the callee when its final waited for children.
+ */
+after_children: AfterChildren, 
+/**
+ * The ask that it is a child of.
+ */
+joined_ask: string | null, 
+/**
+ * Work that the callee started while it served the ask.
+ */
+children: Array<AskChild>, 
+/**
+ * How its answer reached the caller.
+ */
+delivered: DeliveredBy | null, 
+/**
+ * What it waits for.
+ */
+waiting_for: WaitingFor | null, 
+/**
+ * When it was accepted.
+ */
+created_ms: number, 
+/**
+ * When its time is up.
+ */
+deadline_ms: number | null, 
+/**
+ * When it was over.
+ */
+ended_ms: number | null, };
+
+export type TurnKind = "ask" | "follow_up" | "wake" | "resume";
+
+export type TurnState = "queued" | "starting" | "running" | "final" | "failed" | "interrupted" | "limited";
+
+export type Turn = { 
+/**
+ * 32 hex digits.
+ */
+id: string, 
+/**
+ * The id of the agent.
+ */
+agent: string, 
+/**
+ * The ask that it serves.
+ */
+ask: string | null, 
+/**
+ * Why it is run.
+ */
+kind: TurnKind, 
+/**
+ * Where it stands.
+ */
+state: TurnState, 
+/**
+ * What the agent is told.
+ */
+prompt: string, 
+/**
+ * What it answered.
+ */
+final: string | null, 
+/**
+ * Its end in words, when that is not a final.
+ */
+reason: string | null, 
+/**
+ * The run that carries it.
+ */
+run: string | null, 
+/**
+ * Ids of the messages that it carries.
+ */
+messages: Array<string>, 
+/**
+ * When it was put in line.
+ */
+created_ms: number, 
+/**
+ * When it was handed to the agent.
+ */
+started_ms: number | null, 
+/**
+ * When it was over.
+ */
+ended_ms: number | null, };
+
+export type TurnEventKind = "text" | "thinking" | "tool" | "note";
+
+export type TurnEvent = { 
+/**
+ * What kind of thing.
+ */
+kind: TurnEventKind, 
+/**
+ * The name of a tool.
+ */
+name: string | null, 
+/**
+ * What it says.
+ */
+text: string, };
+
+export type TurnEvents = { 
+/**
+ * What was seen, in its order.
+ */
+events: Array<TurnEvent>, 
+/**
+ * Ask for it next, in bytes of the run's output.
+ */
+next_offset: number, 
+/**
+ * Nothing follows.
+ */
+over: boolean, };
+
+export type TurnBrief = { 
+/**
+ * 32 hex digits.
+ */
+id: string, 
+/**
+ * Why it is run.
+ */
+kind: TurnKind, 
+/**
+ * The ask that it serves.
+ */
+ask: string | null, 
+/**
+ * When it was handed to the agent.
+ */
+started_ms: number | null, };
+
+export type Wake = { 
+/**
+ * How often it was tried.
+ */
+attempt: number, 
+/**
+ * When it is tried next.
+ */
+next_ms: number | null, 
+/**
+ * It is not tried any more, until the agent is started or something new arrives.
+ */
+given_up: boolean, 
+/**
+ * What went wrong, in words.
+ */
+reason: string, };

@@ -55,6 +55,6 @@ pub(crate) fn size_at_start(dir: &Path) -> Option<(u16, u16)> {
     let spec: RunSpec = serde_json::from_slice(&std::fs::read(dir.join("spec.json")).ok()?).ok()?;
     match spec.io {
         Io::Pty { cols, rows } => Some((cols, rows)),
-        Io::Pipes => None,
+        Io::Pipes | Io::Turn => None,
     }
 }

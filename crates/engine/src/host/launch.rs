@@ -11,9 +11,10 @@ use carillon_supervisor::{Control, Grace, Io, RunSpec};
 use crate::envs;
 use crate::host::outlet::Outlet;
 use crate::host::terminal::Terminal;
+use crate::host::turns::Ready;
 use crate::host::{Host, Vars};
 use crate::seam;
-use crate::world::{BaseEnv, LaunchOrder, OrderIo, Report};
+use crate::world::{BaseEnv, LaunchOrder, OrderIo, Report, What};
 
 /// How long a supervisor may take to end after its connection did.
 const LET_GO_PATIENCE: Duration = Duration::from_millis(250);
@@ -52,10 +53,18 @@ impl Host {
         let io = match order.io {
             OrderIo::Terminal { cols, rows } => Io::Pty { cols, rows },
             OrderIo::Pipes => Io::Pipes,
+            OrderIo::Turn => Io::Turn,
         };
+        let ready = match &order.what {
+            What::Command(argv) => Ready { argv: argv.clone(), env: Vec::new(), prompt: String::new() },
+            What::Agent(agent) => self.make_ready(agent, order.io, &order.ours, &order.cwd, &leased.path)?,
+        };
+        if io == Io::Turn {
+            leased.write_prompt(ready.prompt.as_bytes()).map_err(|e| e.to_string())?;
+        }
         let spec = RunSpec {
             run: order.run.to_string(),
-            argv: order.argv.clone(),
+            argv: ready.argv,
             cwd: order.cwd.clone(),
             io,
             timeout_ms: order.timeout_ms,
@@ -63,7 +72,11 @@ impl Host {
             log_max: order.log_max,
             keep: KEPT_PROGRAMS.iter().map(|&name| name.to_owned()).collect(),
         };
-        let env = self.env_of(order)?;
+        let mut env = self.env_of(order)?;
+        for (name, value) in ready.env {
+            env.retain(|(known, _)| *known != name);
+            env.push((name, value));
+        }
         carillon_supervisor::launch(&self.carillon_binary, leased, &spec, &env, vec![temp.lease])
             .map_err(|e| format!("no supervisor can be started: {e}"))
     }
@@ -82,7 +95,7 @@ impl Host {
             order.ours.iter().map(|(name, value)| (*name, value.as_str())).collect();
         let connection = match order.io {
             OrderIo::Terminal { .. } => Connection::Terminal,
-            OrderIo::Pipes => Connection::Pipes,
+            OrderIo::Pipes | OrderIo::Turn => Connection::Pipes,
         };
         let mut env = child_env(&base, &order.temp.path(), &ours, &order.own_env, connection);
         self.put_ourselves_on_path(&mut env);

@@ -2,6 +2,7 @@
 //! crates of floor 1.
 
 mod burials;
+mod calls;
 mod checkpoint;
 pub(crate) mod launch;
 mod observe;
@@ -9,9 +10,11 @@ pub(crate) mod outlet;
 pub(crate) mod repository;
 mod temp;
 mod terminal;
+mod turns;
+pub(crate) mod typing;
 mod watch;
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::AtomicBool;
@@ -19,14 +22,15 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::{Duration, Instant};
 
 use carillon_agents::shell_env::{self, Outcome};
-use carillon_core::id::RunId;
+use carillon_core::id::{CallId, RunId, TurnId};
 use carillon_core::limits;
 use carillon_core::reconcile::Observed;
+use carillon_core::run::Ending;
 use carillon_store::runs::RunRow;
 
 use crate::config::Config;
 use crate::host::outlet::Outlet;
-use crate::world::{Facts, LaunchOrder, Report, TempPlace, World};
+use crate::world::{Facts, LaunchOrder, Report, TempPlace, TerminalFacts, TurnOutcome, World};
 
 use burials::{Burial, Burials};
 pub use terminal::{Pulled, Terminal};
@@ -54,6 +58,8 @@ pub struct Host {
     /// Runs whose supervisor is being connected, with who asked for their end meanwhile.
     connecting: (Mutex<HashMap<RunId, Option<String>>>, Condvar),
     burials: Burials,
+    /// Calls whose client's lock a thread waits for.
+    watched_calls: Mutex<HashSet<CallId>>,
     /// Set when what is in the trash may stay for the next start.
     sweep_cancelled: AtomicBool,
 }
@@ -77,6 +83,7 @@ impl Host {
             terminals: Mutex::default(),
             connecting: Default::default(),
             burials: Burials::default(),
+            watched_calls: Mutex::default(),
             sweep_cancelled: AtomicBool::new(false),
         }
     }
@@ -101,6 +108,10 @@ impl Host {
     /// The directory of a run.
     pub(crate) fn run_dir(&self, run: &RunId) -> PathBuf {
         self.runs_root.join(run.as_str())
+    }
+
+    fn watched_calls(&self) -> MutexGuard<'_, HashSet<CallId>> {
+        self.watched_calls.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn outlets(&self) -> MutexGuard<'_, HashMap<RunId, Arc<Outlet>>> {
@@ -274,6 +285,44 @@ impl World for Arc<Host> {
             }
         }
     }
+
+    fn turn_outcome(
+        &self,
+        run: &RunId,
+        adapter: &str,
+        ending: &Ending,
+        ended_ms: i64,
+    ) -> Result<TurnOutcome, String> {
+        self.read_outcome(run, adapter, ending, ended_ms)
+    }
+
+    fn tail_of(&self, run: &RunId, most_bytes: u64) -> String {
+        self.read_tail(run, most_bytes)
+    }
+
+    fn call_lives(&self, call: &CallId) -> bool {
+        self.is_call_held(call)
+    }
+
+    fn watch_call(&self, call: &CallId, report: Report) {
+        self.watch_call_in_background(call, report);
+    }
+
+    fn settle_call(&self, call: &CallId) {
+        self.forget_call(call);
+    }
+
+    fn terminal_facts(&self, run: &RunId) -> TerminalFacts {
+        self.facts_of_terminal(run)
+    }
+
+    fn watch_terminal(&self, _run: &RunId, _report: Report) {}
+
+    fn hand_over(&self, run: &RunId, turn: &TurnId, prompt: String, report: Report) {
+        self.type_prompt(run, turn, prompt, report);
+    }
+
+    fn interrupt(&self, _run: &RunId, _adapter: &str) {}
 
     fn let_go(&self) {
         for (_, outlet) in self.outlets().drain() {

@@ -48,17 +48,31 @@ impl Host {
         }
     }
 
-    /// Ends what a dead supervisor left, by the marker in its environment. Blocks until it is gone
-    /// or the grace is over.
+    /// Ends what a dead supervisor left, by the marker in its environment and, where the run has one, by
+    /// its cgroup. Blocks until it is gone or the grace is over.
     pub(crate) fn end_strays_of(&self, run: &RunId) {
+        let dir = self.run_dir(run);
         // What forked while it was being ended is met in the next round.
         for _ in 0..STRAY_ROUNDS {
-            let all = strays::strays();
+            let mut all = strays::strays();
+            let is_new = |pid: u32| !all.iter().any(|stray| stray.pid == pid);
+            let members = supervisor::cgroup::members(&dir).into_iter().filter(|member| is_new(member.pid));
+            let run_of_all = run.as_str().to_owned();
+            let members: Vec<_> = members
+                .map(|m| strays::Stray {
+                    pid: m.pid,
+                    start_time: m.start_time,
+                    name: m.name,
+                    run: run_of_all.clone(),
+                })
+                .collect();
+            all.extend(members);
             // What is kept beside a living supervisor is kept beside a dead one.
             let is_kept = |name: &str| KEPT_PROGRAMS.contains(&name);
             let ours = |stray: &strays::Stray| stray.run == run.as_str() && !is_kept(&stray.name);
             let of_run: Vec<_> = all.into_iter().filter(ours).collect();
             if of_run.is_empty() {
+                supervisor::cgroup::dissolve(&dir);
                 return;
             }
             for stray in &of_run {
@@ -98,6 +112,7 @@ fn ended(record: &supervisor::ExitRecord) -> (Observed, Facts) {
         supervisor::Cause::TimedOut => Cause::TimedOut,
         supervisor::Cause::Stopped { by } => Cause::Stopped { by: by.clone() },
         supervisor::Cause::SystemStop => Cause::SystemStop,
+        supervisor::Cause::OutputTooLarge => Cause::OutputTooLarge,
         supervisor::Cause::SpawnFailed { message } => Cause::SpawnFailed { message: message.clone() },
     };
     let ending = Ending { cause, exit_code: record.exit_code, signal: record.signal };

@@ -29,6 +29,13 @@ impl Outlet {
         Self { run: run.clone(), dir: dir.to_owned(), end, sender: Mutex::new(None) }
     }
 
+    /// Of a run whose supervisor a test plays.
+    #[cfg(test)]
+    pub(crate) fn unconnected(run: &RunId, dir: &Path) -> Self {
+        let end = watch::channel((0, false)).0;
+        Self { run: run.clone(), dir: dir.to_owned(), end, sender: Mutex::new(None) }
+    }
+
     /// End of the log in bytes, and whether nothing follows.
     pub(crate) fn end(&self) -> (u64, bool) {
         *self.end.borrow()

@@ -5,12 +5,15 @@ use std::time::{Duration, Instant};
 
 use carillon_agents::adapter::{Adapter, terminal_argv};
 use carillon_core::agent::{AgentState, state_of};
+use carillon_core::ask::ChildId;
 use carillon_core::id::{AgentId, RunId};
-use carillon_core::run::State;
+use carillon_core::run::{Cause, State};
 use carillon_core::words::{Agent, Mode, Profile};
 use carillon_core::{limits, name};
-use carillon_store::agents;
+use carillon_store::agents::{self, Wakes};
 use carillon_store::runs::{self, RunRow};
+use carillon_store::turns::{self, TurnRow};
+use carillon_store::{asks, messages};
 
 use crate::engine::Engine;
 use crate::error::Error;
@@ -18,7 +21,7 @@ use crate::main_loop::{MainLoop, now_ms};
 use crate::requests::find::find;
 use crate::requests::profiles::resolve;
 use crate::secrets;
-use crate::world::{BaseEnv, LaunchOrder, OrderIo};
+use crate::world::{BaseEnv, LaunchOrder, OrderIo, What};
 
 /// An agent to add.
 #[derive(Clone, Debug)]
@@ -47,7 +50,7 @@ pub enum Workdir {
 }
 
 /// An agent with what it is doing.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct AgentView {
     /// The agent.
     pub agent: Agent,
@@ -55,6 +58,47 @@ pub struct AgentView {
     pub state: AgentState,
     /// Its newest run.
     pub run: Option<RunRow>,
+    /// What it does and what waits for it.
+    pub work: Work,
+}
+
+/// What an agent does and what waits for it.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Work {
+    /// The turn that it is at.
+    pub turn: Option<TurnRow>,
+    /// Turns and messages that wait for it.
+    pub queued: u32,
+    /// Ids of the tasks and asks that it waits for.
+    pub waiting_on: Vec<String>,
+    /// How its wakes went.
+    pub wakes: Wakes,
+}
+
+impl Work {
+    fn of(db: &carillon_store::db::Db, agent: &Agent) -> Result<Self, carillon_store::db::SqlError> {
+        let mut waiting_on = Vec::new();
+        for row in asks::going_on_with(db, &agent.id)? {
+            if row.caller.as_ref() == Some(&agent.id) && row.joined_ask.is_none() {
+                waiting_on.push(row.id.to_string());
+            }
+            if row.callee.as_ref() == Some(&agent.id) {
+                let children = crate::asks::children_of(db, &row.id)?;
+                let open = children.iter().filter(|view| view.child.end.is_none());
+                waiting_on.extend(open.map(|view| match &view.id {
+                    ChildId::Task(id) => id.to_string(),
+                    ChildId::Ask(id) => id.to_string(),
+                }));
+            }
+        }
+        let (pending, _) = messages::waiting_for(db, &agent.id)?;
+        Ok(Self {
+            turn: turns::live_of(db, &agent.id)?,
+            queued: turns::queued_of(db, &agent.id)? + pending,
+            waiting_on,
+            wakes: agents::wakes_of(db, &agent.id)?,
+        })
+    }
 }
 
 /// A terminal that nobody has looked at yet, in columns and rows.
@@ -70,24 +114,33 @@ impl Engine {
             agents
                 .into_iter()
                 .filter(here)
-                .map(|agent| Ok((runs::newest_of(db, &agent.id)?, agent)))
+                .map(|agent| Ok((runs::newest_of(db, &agent.id)?, Work::of(db, &agent)?, agent)))
                 .collect::<Result<Vec<_>, _>>()
         })?;
-        Ok(views.into_iter().map(|(run, agent)| self.view(agent, run)).collect())
+        Ok(views.into_iter().map(|(run, work, agent)| self.view(agent, run, work)).collect())
     }
 
     /// One agent, by name or id.
     pub fn agent(&self, key: &str) -> Result<AgentView, Error> {
         let agent = find(self.read(agents::list)?, key)?;
-        let run = self.read(|db| runs::newest_of(db, &agent.id))?;
-        Ok(self.view(agent, run))
+        let (run, work) = self.read(|db| Ok((runs::newest_of(db, &agent.id)?, Work::of(db, &agent)?)))?;
+        Ok(self.view(agent, run, work))
     }
 
-    fn view(&self, agent: Agent, run: Option<RunRow>) -> AgentView {
+    fn view(&self, agent: Agent, run: Option<RunRow>, work: Work) -> AgentView {
         let run = run.map(|row| self.with_live_size(row));
         let ran_ms = run.as_ref().and_then(|r| u64::try_from(r.ended_ms? - r.started_ms?).ok());
-        let state = state_of(run.as_ref().map(|r| &r.state), ran_ms);
-        AgentView { agent, state, run }
+        let run_state = run.as_ref().map(|r| &r.state);
+        let is_busy = || run.as_ref().is_some_and(|run| self.inner.world.terminal_facts(&run.id).busy);
+        let state = match (agent.mode, state_of(run_state, ran_ms)) {
+            _ if work.turn.is_some() => AgentState::Working,
+            (Mode::Terminal, AgentState::Idle) if is_busy() => AgentState::Working,
+            (Mode::Terminal, state) => state,
+            (Mode::Headless, _) if agent.stopped_by_user => AgentState::Offline,
+            (Mode::Headless, AgentState::Failed) if could_not_start(run_state) => AgentState::Failed,
+            (Mode::Headless, _) => AgentState::Idle,
+        };
+        AgentView { agent, state, run, work }
     }
 
     /// Adds an agent. Nothing is started.
@@ -114,6 +167,7 @@ impl Engine {
             role: new.role,
             workdir,
             stopped_by_user: false,
+            session_id: None,
         };
         let added = self.request_blocking(move |inner| {
             let taken = |a: &Agent| a.project == agent.project && a.name == agent.name;
@@ -124,7 +178,7 @@ impl Engine {
             inner.store.write(|tx| agents::insert(tx, &agent, now_ms()))?;
             Ok(agent)
         })?;
-        Ok(self.view(added, None))
+        Ok(self.view(added, None, Work::default()))
     }
 
     /// Starts an agent's program on a terminal. One that runs already is left as it is.
@@ -134,8 +188,7 @@ impl Engine {
             return Ok(view);
         }
         if view.agent.mode == Mode::Headless {
-            let message = format!("agent {:?} has no terminal: it runs when it is asked", view.agent.name);
-            return Err(Error::refused(message, "add one with --mode terminal to work with it in a pane"));
+            return self.let_work(view.agent);
         }
         let order = self.prepare(&view.agent, size.unwrap_or(SIZE_UNSEEN))?;
         let run = order.run.clone();
@@ -146,6 +199,16 @@ impl Engine {
         let run = started.unwrap_or(run);
         let patience = Duration::from_millis(limits::SUPERVISOR_PATIENCE_MS);
         self.wait_while(&run, patience, |state| *state == State::Starting)?;
+        self.agent(id.as_str())
+    }
+
+    /// A headless agent has nothing to start: from now on it does what waits for it.
+    fn let_work(&self, agent: Agent) -> Result<AgentView, Error> {
+        let id = agent.id.clone();
+        self.request_blocking(move |inner| {
+            inner.store.write(|tx| agents::set_stopped(tx, &agent, false))?;
+            inner.wake_anew(&agent.id)
+        })?;
         self.agent(id.as_str())
     }
 
@@ -170,7 +233,7 @@ impl Engine {
         ];
         let (cols, rows) = size;
         Ok(LaunchOrder {
-            argv: argv(&profile, &program)?,
+            what: What::Command(argv(&profile, &program)?),
             cwd,
             base_env: BaseEnv::User,
             ours,
@@ -202,6 +265,7 @@ impl Engine {
             {
                 return Err(Error::refused("the agent was started meanwhile", "stop it first"));
             }
+            inner.end_asks_of(&view.agent)?;
             inner.store.write(|tx| agents::delete(tx, &view.agent))?;
             for row in inner
                 .store
@@ -219,6 +283,7 @@ impl Engine {
         let agent = view.agent.clone();
         let stopping = self.request_blocking(move |inner| {
             inner.store.write(|tx| agents::set_stopped(tx, &agent, true))?;
+            inner.drop_turns_of(&agent, by)?;
             let Some(run) = inner.store.read(|db| runs::newest_of(db, &agent.id))? else { return Ok(None) };
             if run.state.is_terminal() {
                 return Ok(None);
@@ -291,6 +356,14 @@ impl MainLoop {
         })?;
         self.act_later(move |world, report| world.launch(order, report.clone()));
         Ok(None)
+    }
+}
+
+/// A turn that fails is nothing that stays with a headless agent; a program that is not there is.
+fn could_not_start(run: Option<&State>) -> bool {
+    match run {
+        Some(State::Ended(ending)) => matches!(ending.cause, Cause::SpawnFailed { .. }),
+        Some(State::Starting | State::Running | State::Lost(_)) | None => false,
     }
 }
 

@@ -2,25 +2,38 @@
 //! the loop; one that changes something is run on the loop's thread.
 
 mod agents;
+mod asks;
+mod callers;
 mod changes;
 mod demo;
 mod doctor;
 mod find;
 mod layouts;
+mod messages;
 mod output;
 mod profiles;
 mod projects;
-mod runs;
+pub(crate) mod runs;
 mod settings;
 mod tasks;
+mod turns;
 
+pub use carillon_store::asks::{AskRow, Delivered};
 pub use carillon_store::changes::Change;
-pub use carillon_store::messages::MessageRow;
+pub use carillon_store::messages::{Kind as MessageKind, MessageRow};
 pub use carillon_store::runs::RunRow;
+pub use carillon_store::turns::{Kind as TurnKind, TurnRow};
 
-pub use agents::{AgentView, NewAgent, Workdir};
+pub use agents::{AgentView, NewAgent, Work, Workdir};
+pub use asks::{AskView, NewAsk, WaitingFor};
+pub use callers::Caller;
 pub use changes::Changes;
 pub use doctor::{Check, CheckState, look_around};
+pub use messages::NewNote;
 pub use output::{OutputPage, OutputQuery, OutputWait};
+pub(crate) use profiles::resolve;
 pub use profiles::{DetectedView, NewProfile};
 pub use tasks::{NewTask, TaskView};
+pub use turns::{EventsPage, Hook, Seen, TurnView};
+
+pub use crate::asks::{ChildView, final_of, reason_of};

@@ -43,7 +43,15 @@ impl Engine {
                 "send it in parts, or give the agent a file",
             ));
         }
-        self.inner.host.write(&run, text.as_bytes()).map_err(|message| not_live(&message))
+        self.inner.host.write(&run, text.as_bytes()).map_err(|message| not_live(&message))?;
+        if self.inner.host.note_typed(&run, text.as_bytes()) {
+            // What waits for an empty line may begin now.
+            self.request_unanswered(move |inner| {
+                inner.terminal_changed(&run);
+                Ok(())
+            });
+        }
+        Ok(())
     }
 
     /// What follows `offset` on a run's terminal, or its screen when there is no offset. A new view

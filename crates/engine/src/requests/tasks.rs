@@ -3,12 +3,11 @@
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use carillon_core::id::{AgentId, RunId, TaskId};
-use carillon_core::task::{Event, State};
+use carillon_core::id::{RunId, TaskId};
+use carillon_core::task::State;
 use carillon_core::words::{Project, Task};
 use carillon_core::{limits, plain};
 use carillon_store::attempts::{self, AttemptRow};
-use carillon_store::messages::{self, MessageRow};
 use carillon_store::tasks::{self, TaskRow};
 
 use crate::engine::Engine;
@@ -16,6 +15,7 @@ use crate::envs;
 use crate::error::Error;
 use crate::host::Vars;
 use crate::main_loop::{MainLoop, now_ms};
+use crate::requests::callers::Caller;
 use crate::rules;
 
 /// A task to start.
@@ -43,6 +43,8 @@ pub struct NewTask {
     pub tty: bool,
     /// Whether it stays out of the ask that its owner serves.
     pub detached: bool,
+    /// Who asks for it. An agent's task is its own, and joined to the ask that it serves.
+    pub caller: Caller,
 }
 
 /// A task with its latest attempt.
@@ -71,25 +73,25 @@ impl Engine {
         let env_key = env.map(|vars| envs::put(&self.inner.paths.envs, &vars)).transpose().map_err(|e| {
             Error::failed(format!("the environment cannot be kept: {e}"), "check the data directory")
         })?;
-        let cwd = new.cwd.unwrap_or_else(|| PathBuf::from(&project.root));
+        let cwd = new.cwd.clone().unwrap_or_else(|| PathBuf::from(&project.root));
         let cwd = cwd.into_os_string().into_string().map_err(|path| {
             Error::failed(format!("the path {path:?} is not UTF-8"), "rename the directory")
         })?;
-        let id = new.id.unwrap_or_else(|| TaskId::from_random(*uuid::Uuid::new_v4().as_bytes()));
+        let id = new.id.clone().unwrap_or_else(|| TaskId::from_random(*uuid::Uuid::new_v4().as_bytes()));
         let task = Task {
             id,
             project: project.id,
             owner: owner.map(|agent| agent.id),
-            title: title(new.title, &new.command),
-            command: new.command,
+            title: title(new.title.clone(), &new.command),
+            command: new.command.clone(),
             cwd,
             tty: new.tty,
             detached: new.detached,
             timeout_ms: new.timeout_ms.or(rules.timeout_ms).map(|ms| ms.min(limits::TASK_TIMEOUT_MAX_MS)),
             log_max: new.log_max.unwrap_or(rules.log_max).max(limits::TASK_LOG_MIN_BYTES),
         };
-        let row = TaskRow { task, created_ms: now_ms(), env_key };
-        self.request_blocking(move |inner| inner.accept(row))
+        let row = TaskRow { task, created_ms: now_ms(), env_key, joined_ask: None, seen_attempt: 0 };
+        self.request_blocking(move |inner| inner.accept(row, &new.caller))
     }
 
     fn project_of(
@@ -179,19 +181,21 @@ impl Engine {
     }
 
     /// Asks for the end of a task. It is recorded before the supervisor hears of it.
-    pub fn cancel_task(&self, key: &str, by: &str) -> Result<TaskView, Error> {
+    pub fn cancel_task(&self, key: &str, by: &str, caller: Caller) -> Result<TaskView, Error> {
         let id = self.task(key)?.row.task.id;
         let by = by.to_owned();
         self.request_blocking(move |inner| {
             let Some(attempt) = inner.store.read(|db| attempts::latest(db, &id))? else {
                 return Err(Error::failed("the task has no attempt", "`carillon doctor` checks the ledger"));
             };
-            if !attempt.state.is_terminal() {
-                inner.store.write(|tx| attempts::set_cancel_requested(tx, &attempt, &by))?;
-                let first = attempt.cancel_by.clone().or(Some(by.clone()));
-                let attempt = AttemptRow { cancel_by: first, ..attempt };
-                inner.step_attempt(&attempt, Event::CancelRequested { by }, now_ms())?;
+            let who = inner.who(&caller)?;
+            let row = inner.view(&id)?.row;
+            let by = if who.agent.is_some() { who.name() } else { by };
+            // An owner that does not want it any more has seen its end.
+            if who.agent.is_some_and(|agent| Some(agent.id) == row.task.owner) {
+                inner.store.write(|tx| tasks::set_seen(tx, &row, attempt.number))?;
             }
+            inner.cancel_attempt(attempt, &by)?;
             inner.view(&id)
         })
     }
@@ -210,10 +214,22 @@ impl Engine {
         })
     }
 
-    /// The messages of an agent, the oldest first.
-    pub fn inbox(&self, agent: &str) -> Result<Vec<MessageRow>, Error> {
-        let agent: AgentId = self.agent(agent)?.agent.id;
-        self.read(|db| messages::of_agent(db, &agent))
+    /// The owner of a task, from within a run, has seen its end.
+    pub fn note_task_seen(&self, view: &TaskView, caller: Caller) -> Result<(), Error> {
+        let number = view.attempt.number;
+        let unseen = view.row.joined_ask.is_some() && view.row.seen_attempt < number;
+        if caller == Caller::default() || !unseen || !view.attempt.state.is_terminal() {
+            return Ok(());
+        }
+        let row = view.row.clone();
+        self.request_blocking(move |inner| {
+            let who = inner.who(&caller)?;
+            if who.agent.is_some_and(|agent| Some(agent.id) == row.task.owner) {
+                inner.store.write(|tx| tasks::set_seen(tx, &row, number))?;
+                inner.child_changed(row.joined_ask.clone());
+            }
+            Ok(())
+        })
     }
 
     /// The latest attempt's run of a task, and its view.
@@ -252,9 +268,19 @@ impl Engine {
 
 impl MainLoop {
     /// Records a task and its first attempt, and starts it when there is a slot: one commit.
-    fn accept(&mut self, row: TaskRow) -> Result<TaskView, Error> {
+    fn accept(&mut self, mut row: TaskRow, caller: &Caller) -> Result<TaskView, Error> {
         if !self.accepting {
             return Err(Error::ShuttingDown);
+        }
+        let who = self.who(caller)?;
+        if let Some(agent) = who.agent {
+            if agent.project != row.task.project {
+                let message = format!("agent {:?} may run commands only in its own project", agent.name);
+                return Err(Error::refused(message, "run it in the project of the agent"));
+            }
+            let is_own = row.task.owner.as_ref().is_none_or(|owner| *owner == agent.id);
+            row.joined_ask = who.serves.filter(|_| is_own && !row.task.detached);
+            row.task.owner.get_or_insert(agent.id);
         }
         let id = row.task.id.clone();
         if let Some(known) = self.store.read(|db| view_of(db, &id))? {
@@ -266,6 +292,11 @@ impl MainLoop {
             tasks::insert(tx, &row)?;
             attempts::insert_queued(tx, &attempt)
         })?;
+        if let Some(ask) = &row.joined_ask
+            && let Some(ask) = self.store.read(|db| carillon_store::asks::get(db, ask))?
+        {
+            self.store.write(|tx| carillon_store::asks::note(tx, &ask))?;
+        }
         self.fill_slots(&row.task.project);
         self.view(&id)
     }

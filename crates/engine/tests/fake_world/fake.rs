@@ -1,15 +1,17 @@
 //! A world that does nothing by itself and writes down what is asked of it.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard};
 use std::time::Duration;
 
-use carillon_core::id::RunId;
+use carillon_core::id::{CallId, RunId, TurnId};
 use carillon_core::reconcile::Observed;
 use carillon_core::run::{Cause, Ending};
-use carillon_engine::world::{Facts, LaunchOrder, Report, TempPlace, World};
+use carillon_core::turn;
+use carillon_engine::world::{Facts, LaunchOrder, Report, TempPlace, TerminalFacts, TurnOutcome, World};
 use carillon_store::runs::RunRow;
+use carillon_store::turns::Usage;
 use rusqlite::{Connection, OpenFlags, OptionalExtension};
 
 /// Longest that a test waits for anything. Only a failing test waits so long.
@@ -41,6 +43,14 @@ pub enum Asked {
         seen: Option<String>,
     },
     LetGo,
+    HandOver {
+        run: RunId,
+        turn: TurnId,
+        prompt: String,
+    },
+    WatchCall {
+        call: CallId,
+    },
 }
 
 /// What the world does when it is asked to start a run.
@@ -58,6 +68,9 @@ struct Inside {
     orders: Vec<LaunchOrder>,
     reports: HashMap<RunId, Report>,
     observed: HashMap<RunId, Result<Observed, String>>,
+    outcomes: HashMap<RunId, turn::End>,
+    held: HashSet<CallId>,
+    terminals: HashMap<RunId, TerminalFacts>,
     places: u32,
     connected: bool,
     begins: bool,
@@ -141,6 +154,26 @@ impl Fake {
         self.lock().connected = connected;
     }
 
+    /// What the program of a headless turn has said at its end. What nobody set is an empty final.
+    pub fn set_outcome(&self, run: &RunId, end: turn::End) {
+        self.lock().outcomes.insert(run.clone(), end);
+    }
+
+    /// Whether the client of a call lives.
+    pub fn hold(&self, call: &CallId, held: bool) {
+        let mut inside = self.lock();
+        if held {
+            inside.held.insert(call.clone())
+        } else {
+            inside.held.remove(call)
+        };
+    }
+
+    /// What is found of a terminal from now on.
+    pub fn set_terminal(&self, run: &RunId, facts: TerminalFacts) {
+        self.lock().terminals.insert(run.clone(), facts);
+    }
+
     /// Lets a run end by itself.
     pub fn end(&self, run: &RunId, exit_code: i32) {
         self.set_observed(run, Ok(ended(exit_code)));
@@ -202,6 +235,39 @@ impl World for Fake {
         report.dir_dropped(run);
         self.note(Asked::DropDir { run: run.clone(), seen: self.seen(run) });
     }
+
+    fn turn_outcome(&self, run: &RunId, _: &str, _: &Ending, _: i64) -> Result<TurnOutcome, String> {
+        let end = self.lock().outcomes.get(run).cloned();
+        let end = end.unwrap_or(turn::End::Final { text: String::new() });
+        Ok(TurnOutcome { end, session: None, session_unknown: false, usage: Usage::default() })
+    }
+
+    fn tail_of(&self, run: &RunId, _: u64) -> String {
+        format!("tail of {run}")
+    }
+
+    fn call_lives(&self, call: &CallId) -> bool {
+        self.lock().held.contains(call)
+    }
+
+    fn watch_call(&self, call: &CallId, _: Report) {
+        self.note(Asked::WatchCall { call: call.clone() });
+    }
+
+    fn settle_call(&self, _: &CallId) {}
+
+    fn terminal_facts(&self, run: &RunId) -> TerminalFacts {
+        self.lock().terminals.get(run).copied().unwrap_or_default()
+    }
+
+    fn watch_terminal(&self, _: &RunId, _: Report) {}
+
+    fn hand_over(&self, run: &RunId, turn: &TurnId, prompt: String, report: Report) {
+        report.handed_over(turn, Ok(()));
+        self.note(Asked::HandOver { run: run.clone(), turn: turn.clone(), prompt });
+    }
+
+    fn interrupt(&self, _: &RunId, _: &str) {}
 
     fn let_go(&self) {
         self.note(Asked::LetGo);

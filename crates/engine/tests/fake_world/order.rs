@@ -24,7 +24,7 @@ fn the_row_is_committed_before_the_launch() {
 
     let orders = stage.world.orders();
     let order = &orders[0];
-    assert_eq!(order.argv, ["/bin/sh", "-i"]);
+    assert_eq!(order.what, What::Command(vec!["/bin/sh".into(), "-i".into()]));
     assert_eq!(order.cwd, stage.repo().canonicalize().unwrap());
     assert_eq!(Some(order.temp.path().to_string_lossy().into_owned()), run.temp_path);
     let ours = |name: &str| order.ours.iter().find(|(key, _)| *key == name).map(|(_, value)| value.as_str());

@@ -1,5 +1,6 @@
 //! What only Linux offers. Another system gets a folder of its own with the same functions.
 
+pub(crate) mod cgroup;
 pub(crate) mod process;
 pub(crate) mod signals;
 pub(crate) mod spawn;

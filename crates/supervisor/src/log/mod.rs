@@ -5,6 +5,10 @@
 //! eighth of the cap each. When a new segment begins, the oldest goes if there were already more than
 //! four, so that all files together never exceed the cap by more than one segment.
 //! No byte is ever moved, so readers need no lock: they see files grow, appear and vanish.
+//!
+//! The output of a turn is kept otherwise: as one piece from its beginning, up to the cap and never
+//! with a gap. What the turn writes to standard error is a second log of the first kind, whose files
+//! are called `errors` instead of `log`.
 
 mod reader;
 mod writer;
@@ -14,37 +18,54 @@ pub use writer::LogWriter;
 
 use std::os::fd::BorrowedFd;
 
-/// Name of the head's file.
-pub(crate) const HEAD: &str = "log";
-
 /// So many whole segments are kept beside the one that is being written.
 pub(crate) const TAIL_SEGMENTS: usize = 4;
 
-/// The name of the file that holds the stream from `start` on.
-pub(crate) fn piece_name(start: u64) -> String {
-    if start == 0 { HEAD.to_owned() } else { format!("{HEAD}.{start:016x}") }
+/// What all file names of one log begin with.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Stem {
+    /// Output, with the errors in it where they are not kept apart.
+    Output,
+    /// Errors, where they are.
+    Errors,
 }
 
-/// The stream offset at which the file of this name begins; None if it is no part of a log.
-pub(crate) fn piece_start(name: &[u8]) -> Option<u64> {
-    let name = std::str::from_utf8(name).ok()?;
-    if name == HEAD {
-        return Some(0);
+impl Stem {
+    /// The name of the head's file.
+    pub(crate) fn head(self) -> &'static str {
+        match self {
+            Stem::Output => "log",
+            Stem::Errors => "errors",
+        }
     }
-    let hex = name.strip_prefix("log.")?;
-    let start = u64::from_str_radix(hex, 16).ok()?;
-    // One spelling only, so that a stray file can never be taken for a segment.
-    (start > 0 && piece_name(start) == name).then_some(start)
-}
 
-/// The starts of all pieces in a run's directory, in order.
-pub(crate) fn list(dir: BorrowedFd<'_>) -> std::io::Result<Vec<u64>> {
-    let mut starts = Vec::new();
-    for entry in rustix::fs::Dir::read_from(dir)? {
-        starts.extend(piece_start(entry?.file_name().to_bytes()));
+    /// The name of the file that holds the stream from `start` on.
+    pub(crate) fn piece_name(self, start: u64) -> String {
+        let head = self.head();
+        if start == 0 { head.to_owned() } else { format!("{head}.{start:016x}") }
     }
-    starts.sort_unstable();
-    Ok(starts)
+
+    /// The stream offset at which the file of this name begins; None if it is no part of this log.
+    pub(crate) fn piece_start(self, name: &[u8]) -> Option<u64> {
+        let name = std::str::from_utf8(name).ok()?;
+        if name == self.head() {
+            return Some(0);
+        }
+        let hex = name.strip_prefix(self.head())?.strip_prefix('.')?;
+        let start = u64::from_str_radix(hex, 16).ok()?;
+        // One spelling only, so that a stray file can never be taken for a segment.
+        (start > 0 && self.piece_name(start) == name).then_some(start)
+    }
+
+    /// The starts of all pieces in a run's directory, in order.
+    pub(crate) fn list(self, dir: BorrowedFd<'_>) -> std::io::Result<Vec<u64>> {
+        let mut starts = Vec::new();
+        for entry in rustix::fs::Dir::read_from(dir)? {
+            starts.extend(self.piece_start(entry?.file_name().to_bytes()));
+        }
+        starts.sort_unstable();
+        Ok(starts)
+    }
 }
 
 #[cfg(test)]
@@ -56,12 +77,65 @@ mod tests {
 
     #[test]
     fn names_and_starts_are_one_to_one() {
-        for start in [0, 1, 4096, u64::MAX] {
-            assert_eq!(piece_start(piece_name(start).as_bytes()), Some(start));
+        for stem in [Stem::Output, Stem::Errors] {
+            for start in [0, 1, 4096, u64::MAX] {
+                assert_eq!(stem.piece_start(stem.piece_name(start).as_bytes()), Some(start));
+            }
         }
-        for stray in ["log.1", "log.", "log.0000000000000000", "log.000000000000000G", "logs"] {
-            assert_eq!(piece_start(stray.as_bytes()), None, "{stray}");
+        for stray in ["log.1", "log.", "log.0000000000000000", "log.000000000000000G", "logs", "errors"] {
+            assert_eq!(Stem::Output.piece_start(stray.as_bytes()), None, "{stray}");
         }
+    }
+
+    #[test]
+    fn a_whole_log_ends_at_its_cap_and_has_no_gap() {
+        let temp = tempfile::tempdir().expect("temp");
+        let dir = open_dir(temp.path()).expect("open");
+        let mut writer = LogWriter::create_whole(dir.as_fd(), 8192).expect("writer");
+        writer.append(&[b'a'; 8000]);
+        writer.append(&[b'b'; 192]);
+        assert!(!writer.is_truncated() && !writer.is_past_cap(), "{writer:?}");
+        writer.append(&[b'c'; 100]);
+        writer.retry_now();
+        writer.append(&[b'd'; 100]);
+        assert!(writer.is_truncated() && writer.is_past_cap(), "{writer:?}");
+        assert_eq!((writer.readable_end(), writer.stream_end()), (8192, 8392));
+        let mut reader = LogReader::open(temp.path()).expect("reader");
+        let mut buf = [0u8; 10_000];
+        assert_eq!(reader.read_at(0, &mut buf).expect("read"), Read::Bytes(8192));
+        assert_eq!(&buf[8000..8192], &[b'b'; 192]);
+        assert_eq!(reader.read_at(8192, &mut buf).expect("read"), Read::End);
+    }
+
+    /// What comes after a failure would stand behind a gap, which the text of an answer must not have.
+    #[test]
+    fn a_whole_log_that_the_disk_refused_once_stays_a_beginning() {
+        let temp = tempfile::tempdir().expect("temp");
+        let dir = open_dir(temp.path()).expect("open");
+        let mut writer = LogWriter::create_whole(dir.as_fd(), 1 << 20).expect("writer");
+        with_file_size_limit(1500, || writer.append(&[b'a'; 2000]));
+        writer.retry_now();
+        writer.append(&[b'b'; 1000]);
+        assert!(writer.is_truncated() && !writer.is_past_cap());
+        let mut reader = LogReader::open(temp.path()).expect("reader");
+        assert_eq!(reader.end().expect("end"), 1500);
+        assert_eq!(reader.read_at(1500, &mut [0; 10]).expect("read"), Read::End);
+    }
+
+    #[test]
+    fn output_and_errors_do_not_see_each_other() {
+        let temp = tempfile::tempdir().expect("temp");
+        let dir = open_dir(temp.path()).expect("open");
+        let mut output = LogWriter::create(dir.as_fd(), 8192).expect("writer");
+        let mut errors = LogWriter::create_errors(dir.as_fd()).expect("writer");
+        output.append(&[b'o'; 30_000]);
+        errors.append(&[b'e'; 1000]);
+        let mut reader = LogReader::open_errors(temp.path()).expect("reader");
+        assert_eq!(reader.end().expect("end"), 1000);
+        let mut buf = [0u8; 4096];
+        assert_eq!(reader.read_at(0, &mut buf).expect("read"), Read::Bytes(1000));
+        assert_eq!(&buf[..1000], &[b'e'; 1000]);
+        assert_eq!(LogReader::open(temp.path()).expect("reader").end().expect("end"), 30_000);
     }
 
     /// Writes `chunks` with a cap and reads all back in pages of `page` bytes.
@@ -71,10 +145,13 @@ mod tests {
         let mut writer = LogWriter::create(dir.as_fd(), cap).expect("writer");
         for chunk in chunks {
             writer.append(chunk);
-            let size: u64 = list(dir.as_fd())
+            let size: u64 = Stem::Output
+                .list(dir.as_fd())
                 .expect("list")
                 .iter()
-                .map(|s| std::fs::metadata(temp.path().join(piece_name(*s))).expect("stat").len())
+                .map(|s| {
+                    std::fs::metadata(temp.path().join(Stem::Output.piece_name(*s))).expect("stat").len()
+                })
                 .sum();
             assert!(size <= writer.cap() + writer.cap() / 8, "{size} bytes on disk");
         }

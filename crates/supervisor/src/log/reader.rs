@@ -1,6 +1,6 @@
 //! The reading half of the log: any number of readers, while it is written and after.
 
-use super::{list, piece_name};
+use super::Stem;
 use crate::error::Error;
 use crate::files;
 use rustix::fs::{AtFlags, Mode, OFlags};
@@ -17,6 +17,7 @@ const TRIES: usize = 16;
 pub struct LogReader {
     path: PathBuf,
     dir: OwnedFd,
+    stem: Stem,
     /// The file of the last successful read; it stays readable when the writer removes it.
     current: Option<(u64, OwnedFd)>,
 }
@@ -43,7 +44,20 @@ impl LogReader {
     /// # Errors
     /// [`Error::File`] when the directory cannot be opened.
     pub fn open(run_dir: &Path) -> Result<LogReader, Error> {
-        Ok(LogReader { path: run_dir.to_owned(), dir: files::open_dir(run_dir)?, current: None })
+        LogReader::open_stem(run_dir, Stem::Output)
+    }
+
+    /// Opens the log of what a turn writes to standard error. A run that keeps output and errors
+    /// together has none, which reads as an empty one.
+    ///
+    /// # Errors
+    /// [`Error::File`] when the directory cannot be opened.
+    pub fn open_errors(run_dir: &Path) -> Result<LogReader, Error> {
+        LogReader::open_stem(run_dir, Stem::Errors)
+    }
+
+    fn open_stem(run_dir: &Path, stem: Stem) -> Result<LogReader, Error> {
+        Ok(LogReader { path: run_dir.to_owned(), dir: files::open_dir(run_dir)?, stem, current: None })
     }
 
     /// The offset behind the last byte that can be read at this moment.
@@ -55,7 +69,7 @@ impl LogReader {
             let Some(last) = self.pieces()?.pop() else {
                 return Ok(0);
             };
-            match rustix::fs::statat(&self.dir, piece_name(last), AtFlags::SYMLINK_NOFOLLOW) {
+            match rustix::fs::statat(&self.dir, self.stem.piece_name(last), AtFlags::SYMLINK_NOFOLLOW) {
                 Ok(stat) => return Ok(last + u64::try_from(stat.st_size).unwrap_or(0)),
                 Err(Errno::NOENT) => {}
                 Err(e) => return Err(self.error("stat", last, e)),
@@ -103,13 +117,13 @@ impl LogReader {
     }
 
     fn pieces(&self) -> Result<Vec<u64>, Error> {
-        list(self.dir.as_fd()).map_err(|e| Error::file("list", &self.path, e))
+        self.stem.list(self.dir.as_fd()).map_err(|e| Error::file("list", &self.path, e))
     }
 
     /// None when the file has just been removed.
     fn open_piece(&self, start: u64) -> Result<Option<OwnedFd>, Error> {
         let flags = OFlags::RDONLY | OFlags::CLOEXEC | OFlags::NOFOLLOW;
-        match rustix::fs::openat(&self.dir, piece_name(start), flags, Mode::empty()) {
+        match rustix::fs::openat(&self.dir, self.stem.piece_name(start), flags, Mode::empty()) {
             Ok(file) => Ok(Some(file)),
             Err(Errno::NOENT) => Ok(None),
             Err(e) => Err(self.error("open", start, e)),
@@ -117,7 +131,7 @@ impl LogReader {
     }
 
     fn error(&self, operation: &'static str, start: u64, source: Errno) -> Error {
-        Error::file(operation, self.path.join(piece_name(start)), source)
+        Error::file(operation, self.path.join(self.stem.piece_name(start)), source)
     }
 }
 

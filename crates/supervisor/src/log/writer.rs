@@ -1,7 +1,7 @@
 //! The writing half of the log, used by the supervisor alone.
 
-use super::{TAIL_SEGMENTS, list, piece_name};
-use crate::spec::LOG_MAX_FLOOR;
+use super::{Stem, TAIL_SEGMENTS};
+use crate::spec::{ERRORS_MAX, LOG_MAX_FLOOR};
 use rustix::fs::{AtFlags, Mode, OFlags};
 use rustix::io::Errno;
 use std::collections::VecDeque;
@@ -18,6 +18,8 @@ const RETRY_AFTER: Duration = Duration::from_secs(1);
 /// must never block or die because its log cannot be written.
 pub struct LogWriter {
     dir: OwnedFd,
+    stem: Stem,
+    shape: Shape,
     cap: u64,
     /// The file that is being written; None after a failure, until the next try.
     current: Option<Piece>,
@@ -27,6 +29,15 @@ pub struct LogWriter {
     readable_end: u64,
     truncated: bool,
     retry_at: Option<Instant>,
+}
+
+/// What stays of a stream that is longer than the cap.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Shape {
+    /// Its head and its tail.
+    HeadAndTail,
+    /// Its beginning, in one piece.
+    Whole,
 }
 
 struct Piece {
@@ -42,9 +53,32 @@ impl LogWriter {
     /// # Errors
     /// What the system said when the first file could not be made, or was there already.
     pub fn create(dir: BorrowedFd<'_>, log_max: u64) -> io::Result<LogWriter> {
+        LogWriter::begin(dir, Stem::Output, Shape::HeadAndTail, log_max)
+    }
+
+    /// Begins an empty log that keeps the beginning of its stream in one piece, without any gap, up to
+    /// the cap of `log_max` bytes (at least [`LOG_MAX_FLOOR`]).
+    ///
+    /// # Errors
+    /// As [`LogWriter::create`].
+    pub fn create_whole(dir: BorrowedFd<'_>, log_max: u64) -> io::Result<LogWriter> {
+        LogWriter::begin(dir, Stem::Output, Shape::Whole, log_max)
+    }
+
+    /// Begins the empty log of what a turn writes to standard error, with a cap of [`ERRORS_MAX`].
+    ///
+    /// # Errors
+    /// As [`LogWriter::create`].
+    pub fn create_errors(dir: BorrowedFd<'_>) -> io::Result<LogWriter> {
+        LogWriter::begin(dir, Stem::Errors, Shape::HeadAndTail, ERRORS_MAX)
+    }
+
+    fn begin(dir: BorrowedFd<'_>, stem: Stem, shape: Shape, cap: u64) -> io::Result<LogWriter> {
         let mut writer = LogWriter {
             dir: rustix::io::fcntl_dupfd_cloexec(dir, 3)?,
-            cap: log_max.max(LOG_MAX_FLOOR),
+            stem,
+            shape,
+            cap: cap.max(LOG_MAX_FLOOR),
             current: None,
             segments: VecDeque::new(),
             stream_end: 0,
@@ -74,6 +108,16 @@ impl LogWriter {
     /// Whether some of the appended bytes are not, or no longer, in the log.
     pub fn is_truncated(&self) -> bool {
         self.truncated
+    }
+
+    /// Whether more was appended than the cap allows.
+    pub fn is_past_cap(&self) -> bool {
+        self.stream_end > self.cap
+    }
+
+    /// Whether nothing may be missing from the middle of this log.
+    pub(crate) fn is_whole(&self) -> bool {
+        self.shape == Shape::Whole
     }
 
     /// Appends bytes to the stream.
@@ -116,6 +160,9 @@ impl LogWriter {
         }
         let full = self.current.as_ref().is_none_or(|p| p.len >= p.limit);
         if full {
+            if self.is_whole() {
+                return Err(io::ErrorKind::FileTooLarge.into());
+            }
             self.rotate()?;
         }
         let Some(piece) = self.current.as_mut() else {
@@ -156,8 +203,12 @@ impl LogWriter {
     fn open(&self, start: u64) -> io::Result<Piece> {
         let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::APPEND | OFlags::CLOEXEC;
         let mode = Mode::RUSR | Mode::WUSR;
-        let file = rustix::fs::openat(&self.dir, piece_name(start), flags, mode)?;
-        let limit = if start == 0 { self.cap / 2 } else { self.cap / 8 };
+        let file = rustix::fs::openat(&self.dir, self.stem.piece_name(start), flags, mode)?;
+        let limit = match self.shape {
+            Shape::Whole => self.cap,
+            Shape::HeadAndTail if start == 0 => self.cap / 2,
+            Shape::HeadAndTail => self.cap / 8,
+        };
         Ok(Piece { start, file, len: 0, limit })
     }
 
@@ -174,7 +225,7 @@ impl LogWriter {
 
     /// Removing can only fail if somebody else removed the file, which is what we want.
     fn remove(&self, start: u64) {
-        let _ = rustix::fs::unlinkat(&self.dir, piece_name(start), AtFlags::empty());
+        let _ = rustix::fs::unlinkat(&self.dir, self.stem.piece_name(start), AtFlags::empty());
     }
 }
 
@@ -182,7 +233,7 @@ impl std::fmt::Debug for LogWriter {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("LogWriter")
             .field("stream_end", &self.stream_end)
-            .field("pieces", &list(self.dir.as_fd()).unwrap_or_default())
+            .field("pieces", &self.stem.list(self.dir.as_fd()).unwrap_or_default())
             .finish_non_exhaustive()
     }
 }

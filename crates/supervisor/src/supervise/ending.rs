@@ -8,6 +8,7 @@
 
 use super::keep::KeepList;
 use super::reaper::Reaper;
+use crate::linux::cgroup::Cgroup;
 use crate::linux::process::{self, Process};
 use crate::spec::{Grace, NOTES_MAX, ProcessNote};
 use rustix::process::Signal;
@@ -99,7 +100,7 @@ impl Ending {
     }
 
     /// Does what is due.
-    pub(super) fn tick(&mut self, now: Instant, reaper: &mut Reaper) {
+    pub(super) fn tick(&mut self, now: Instant, reaper: &mut Reaper, cgroup: Option<&Cgroup>) {
         if self.is_over || now < self.due() {
             return;
         }
@@ -134,7 +135,7 @@ impl Ending {
         match self.step {
             Step::Hup => self.ask(&targets, Signal::HUP, reaper),
             Step::Term => self.ask(&targets, Signal::TERM, reaper),
-            Step::Kill => self.kill(targets, kept.is_empty(), reaper),
+            Step::Kill => self.kill(targets, kept.is_empty(), reaper, cgroup),
         }
         self.is_over = reaper.reap();
     }
@@ -177,7 +178,13 @@ impl Ending {
     }
 
     /// Stops whatever can still fork, then kills it all.
-    fn kill(&mut self, mut targets: Vec<Process>, may_chase: bool, reaper: &mut Reaper) {
+    fn kill(
+        &mut self,
+        mut targets: Vec<Process>,
+        may_chase: bool,
+        reaper: &mut Reaper,
+        cgroup: Option<&Cgroup>,
+    ) {
         let mut frozen: Vec<(u32, u64)> = Vec::new();
         for _ in 0..FREEZE_ROUNDS {
             let before = frozen.len();
@@ -197,8 +204,11 @@ impl Ending {
             self.note_ended(target, Signal::KILL, reaper);
             process::send(target, Signal::KILL);
         }
-        // A direct child is killed unseen, so nothing that is kept may be among them.
+        // Here processes are killed unseen, so nothing that is kept may be among them.
         if may_chase {
+            if let Some(cgroup) = cgroup {
+                cgroup.kill();
+            }
             self.chase(reaper);
         }
     }
@@ -327,7 +337,7 @@ mod tests {
     fn a_tree_without_members_is_over_at_once() {
         let now = Instant::now();
         let mut ending = ending(Grace::default(), now);
-        ending.tick(now, &mut Reaper::new(1));
+        ending.tick(now, &mut Reaper::new(1), None);
         assert!(ending.is_over());
     }
 }

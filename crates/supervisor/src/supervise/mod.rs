@@ -2,7 +2,7 @@
 //!
 //! One thread, one poll loop. It is started by [`launch`](crate::launch::launch) and by nobody else:
 //! it needs the lease as an inherited descriptor. Reading order: this file (set-up and record), `run`
-//! (the loop), `ending` (how a tree is ended), `child`, `server`, `input`, `resize`.
+//! (the loop), `ending` (how a tree is ended), `child`, `stream`, `server`, `input`, `resize`.
 
 mod child;
 mod ending;
@@ -12,16 +12,19 @@ mod reaper;
 mod resize;
 mod run;
 mod server;
+mod stream;
 
 use crate::files::{self, Durable, Reserved};
+use crate::linux::cgroup::{self, Cgroup};
 use crate::linux::signals::Signals;
 use crate::linux::{self, process};
 use crate::log::LogWriter;
 use crate::rundir;
-use crate::spec::{Cause, ExitRecord, RunSpec, Started};
+use crate::spec::{Cause, ExitRecord, Io, RunSpec, Started};
 use rustix::fs::{AtFlags, FlockOperation};
 use rustix::io::FdFlags;
 use std::ffi::OsString;
+use std::io;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd, RawFd};
 use std::path::PathBuf;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
@@ -62,6 +65,43 @@ struct Begun {
     run_dir: PathBuf,
     signals: Signals,
     record: Reserved,
+}
+
+/// What keeps what the program writes.
+struct Logs {
+    output: LogWriter,
+    /// Only where errors are kept apart from output.
+    errors: Option<LogWriter>,
+}
+
+impl Logs {
+    fn create(dir: BorrowedFd<'_>, spec: &RunSpec) -> io::Result<Logs> {
+        Ok(match spec.io {
+            Io::Pty { .. } | Io::Pipes => {
+                Logs { output: LogWriter::create(dir, spec.log_max)?, errors: None }
+            }
+            Io::Turn => Logs {
+                output: LogWriter::create_whole(dir, spec.log_max)?,
+                errors: Some(LogWriter::create_errors(dir)?),
+            },
+        })
+    }
+
+    /// Gives space back to the disk.
+    fn drop_tails(&mut self) {
+        self.output.drop_tail();
+        self.errors.iter_mut().for_each(LogWriter::drop_tail);
+    }
+
+    /// Says in the record what was written and whether all of it is kept.
+    fn tell(&self, record: &mut ExitRecord) {
+        record.log_bytes = self.output.stream_end();
+        record.log_truncated = self.output.is_truncated();
+        if let Some(errors) = &self.errors {
+            record.errors_bytes = errors.stream_end();
+            record.errors_truncated = errors.is_truncated();
+        }
+    }
 }
 
 fn begin(args: impl Iterator<Item = OsString>) -> Result<Begun, String> {
@@ -127,28 +167,24 @@ impl Begun {
     /// From here on every way ends in a record.
     fn finish(&self) -> i32 {
         let started_ms = unix_ms();
-        let (mut record, log) = match self.supervise(started_ms) {
-            Ok((record, log)) => (record, Some(log)),
+        let (record, logs) = match self.supervise(started_ms) {
+            Ok((record, logs)) => (record, Some(logs)),
             Err(message) => (self.failed(message, started_ms), None),
         };
-        if let Some(log) = &log {
-            record.log_bytes = log.stream_end();
-            record.log_truncated = log.is_truncated();
-        }
-        let written = self.write(&record, log);
+        let written = self.write(record, logs);
         // Nobody can be connected any more; a socket without a listener would only be residue.
         let _ = rustix::fs::unlinkat(&self.dir, files::SOCKET, AtFlags::empty());
         i32::from(!written)
     }
 
-    fn supervise(&self, started_ms: i64) -> Result<(ExitRecord, LogWriter), String> {
+    fn supervise(&self, started_ms: i64) -> Result<(ExitRecord, Logs), String> {
         let dir = self.dir.as_fd();
         let spec: RunSpec = files::read_json(dir, &self.run_dir, files::SPEC)
             .map_err(|e| e.to_string())?
             .ok_or("there is no spec.json")?;
         linux::become_subreaper().map_err(|e| format!("cannot adopt orphans: {e}"))?;
         rustix::process::chdir("/").map_err(|e| format!("cannot leave the directory: {e}"))?;
-        let log = LogWriter::create(dir, spec.log_max).map_err(|e| format!("cannot create the log: {e}"))?;
+        let logs = Logs::create(dir, &spec).map_err(|e| format!("cannot create the log: {e}"))?;
         let server = server::Server::bind(dir).map_err(|e| format!("cannot create the socket: {e}"))?;
         let mut started = self.started(&spec, started_ms);
         let record_start = |started: &Started, durable| {
@@ -156,10 +192,15 @@ impl Begun {
                 .map_err(|e| format!("cannot record the start: {e}"))
         };
         record_start(&started, Durable::ContentAndName)?;
-        let child = child::start(&spec)?;
+        // Recorded before it is made, so that it can never be there without anybody knowing of it.
+        let cgroup = started.cgroup.as_deref().and_then(|path| Cgroup::create(path).ok());
+        let child = child::start(&spec, dir, cgroup)?;
+        if child.cgroup.is_none() {
+            started.cgroup = None;
+        }
         started.pid = Some(child.pid);
         started.start_time = process::read(child.pid).map(|p| p.start_time);
-        let run = run::Run::new(&spec, started_ms, dir, &self.signals, server, log, child);
+        let run = run::Run::new(&spec, started_ms, dir, &self.signals, server, logs, child);
         // The program runs already; a disk that is full by now must not cost it its supervisor.
         // Nor is it worth a sync: pid and start time mean nothing after a crash of the machine.
         let _ = record_start(&started, Durable::No);
@@ -177,6 +218,7 @@ impl Begun {
             supervisor_pid: own_pid,
             supervisor_start_time: process::read(own_pid).map_or(0, |p| p.start_time),
             started_ms,
+            cgroup: cgroup::place(&spec.run).filter(|path| path.to_str().is_some()),
         }
     }
 
@@ -194,6 +236,8 @@ impl Begun {
             log_bytes: 0,
             log_truncated: false,
             output_held: false,
+            errors_bytes: 0,
+            errors_truncated: false,
             ended: vec![],
             left: vec![],
         }
@@ -201,17 +245,16 @@ impl Begun {
 
     /// The truth about the end is worth more than the tail of the log: if the disk refuses the
     /// record in spite of the space that was reserved, the tail goes.
-    fn write(&self, record: &ExitRecord, mut log: Option<LogWriter>) -> bool {
-        let mut record = record.clone();
+    fn write(&self, mut record: ExitRecord, mut logs: Option<Logs>) -> bool {
         for _ in 0..RECORD_TRIES {
+            if let Some(logs) = &logs {
+                logs.tell(&mut record);
+            }
             match self.record.commit(self.dir.as_fd(), &record) {
                 Ok(()) => return true,
                 Err(e) => eprintln!("carillon supervise: cannot write the record: {e}"),
             }
-            if let Some(log) = &mut log {
-                log.drop_tail();
-                record.log_truncated = log.is_truncated();
-            }
+            logs.iter_mut().for_each(Logs::drop_tails);
             std::thread::sleep(RECORD_PAUSE);
         }
         false

@@ -6,15 +6,15 @@ use super::input::InputQueue;
 use super::reaper::Reaper;
 use super::resize::{self, Resizer};
 use super::server::Server;
-use super::unix_ms;
+use super::stream::Stream;
+use super::{Logs, unix_ms};
 use crate::journal;
+use crate::linux::cgroup::Cgroup;
 use crate::linux::poll;
 use crate::linux::signals::Signals;
-use crate::log::LogWriter;
 use crate::protocol::{Reply, Request};
 use crate::spec::{Cause, ExitRecord, Io, ProcessNote, RunSpec};
-use rustix::io::Errno;
-use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
+use std::os::fd::{AsRawFd, BorrowedFd, OwnedFd};
 use std::time::{Duration, Instant};
 
 /// Output is read in portions of at most so many bytes, between which everything else has its turn.
@@ -46,16 +46,17 @@ pub(super) struct Run<'a> {
     dir: BorrowedFd<'a>,
     signals: &'a Signals,
     server: Server,
-    log: LogWriter,
+    output: Stream,
+    /// Only a turn's errors are kept apart.
+    errors: Option<Stream>,
     reaper: Reaper,
     phase: Phase,
     started_ms: i64,
     started: Instant,
     /// Why the run ends; None as long as nobody but the program itself has decided anything.
     cause: Option<Cause>,
-    /// Output that is not at its end yet.
-    output: Option<OwnedFd>,
     terminal: Option<OwnedFd>,
+    cgroup: Option<Cgroup>,
     output_held: bool,
     ended: Vec<ProcessNote>,
     left: Vec<ProcessNote>,
@@ -72,7 +73,7 @@ impl<'a> Run<'a> {
         dir: BorrowedFd<'a>,
         signals: &'a Signals,
         server: Server,
-        log: LogWriter,
+        logs: Logs,
         child: Child,
     ) -> Run<'a> {
         Run {
@@ -80,14 +81,15 @@ impl<'a> Run<'a> {
             dir,
             signals,
             server,
-            log,
+            output: Stream::new(child.output, logs.output),
+            errors: child.errors.zip(logs.errors).map(|(source, log)| Stream::new(source, log)),
             reaper: Reaper::new(child.pid),
             phase: Phase::Running,
             started_ms,
             started: Instant::now(),
             cause: None,
-            output: Some(child.output),
             terminal: child.terminal,
+            cgroup: child.cgroup,
             output_held: false,
             ended: Vec::new(),
             left: Vec::new(),
@@ -99,13 +101,18 @@ impl<'a> Run<'a> {
     }
 
     /// Runs the loop to its end.
-    pub(super) fn supervise(mut self) -> (ExitRecord, LogWriter) {
+    pub(super) fn supervise(mut self) -> (ExitRecord, Logs) {
         while !matches!(self.phase, Phase::Over) {
             self.wait();
             if self.is_ready(SIGNALS) {
                 self.hear();
             }
-            let portion = if self.is_ready(OUTPUT) { self.pump() } else { 0 };
+            let mut portion = if self.is_ready(OUTPUT) { self.pump() } else { 0 };
+            if self.is_ready(ERRORS)
+                && let Some(errors) = &mut self.errors
+            {
+                portion += errors.pump(&mut self.buffer);
+            }
             self.serve();
             self.tick(Instant::now(), portion == 0);
         }
@@ -122,8 +129,8 @@ impl<'a> Run<'a> {
         if !self.input.is_empty() {
             events |= libc::POLLOUT;
         }
-        let output = self.output.as_ref().map_or(-1, AsRawFd::as_raw_fd);
-        self.polled.push(entry(output, events));
+        self.polled.push(entry(self.output.poll_fd(), events));
+        self.polled.push(entry(self.errors.as_ref().map_or(-1, Stream::poll_fd), libc::POLLIN));
         self.polled.push(entry(self.server.listener_fd(), libc::POLLIN));
         for index in 0..self.server.client_count() {
             let (fd, events) = self.server.client_poll(index);
@@ -144,7 +151,7 @@ impl<'a> Run<'a> {
     fn due(&self, now: Instant) -> Option<Instant> {
         let phase = match &self.phase {
             Phase::Running => self.time_out(),
-            Phase::Draining { .. } | Phase::Settling { .. } if self.output.is_none() => Some(now),
+            Phase::Draining { .. } | Phase::Settling { .. } if !self.is_written_to() => Some(now),
             Phase::Draining { until } | Phase::Settling { until } => Some(*until),
             Phase::Ending(ending) => Some(ending.due()),
             Phase::Over => Some(now),
@@ -155,6 +162,11 @@ impl<'a> Run<'a> {
     fn time_out(&self) -> Option<Instant> {
         let timeout = Duration::from_millis(self.spec.timeout_ms?);
         self.started.checked_add(timeout)
+    }
+
+    /// Whether output or errors are not at their end yet.
+    fn is_written_to(&self) -> bool {
+        self.output.is_open() || self.errors.as_ref().is_some_and(Stream::is_open)
     }
 
     fn is_ready(&self, index: usize) -> bool {
@@ -177,37 +189,31 @@ impl<'a> Run<'a> {
 
     /// Moves a portion of output into the log and says how long it was.
     fn pump(&mut self) -> usize {
-        let Some(output) = &self.output else {
-            return 0;
-        };
-        if !self.input.is_empty() {
-            self.input.write_to(output.as_fd());
+        if let Some(output) = self.output.source()
+            && !self.input.is_empty()
+        {
+            self.input.write_to(output);
         }
-        let mut filled = 0;
-        let mut at_end = false;
-        while filled < self.buffer.len() {
-            match rustix::io::read(output, &mut self.buffer[filled..]) {
-                Ok(0) => at_end = true,
-                Ok(n) => {
-                    filled += n;
-                    continue;
-                }
-                Err(Errno::INTR) => continue,
-                Err(Errno::WOULDBLOCK) => {}
-                // A terminal that nobody has open any more answers EIO, which is its end.
-                Err(_) => at_end = true,
-            }
-            break;
-        }
-        if at_end {
-            self.output = None;
+        let filled = self.output.pump(&mut self.buffer);
+        if !self.output.is_open() {
             self.input.clear();
         }
         if filled > 0 {
-            self.log.append(&self.buffer[..filled]);
-            self.server.notify(self.log.readable_end());
+            self.server.notify(self.output.log.readable_end());
+            if self.output.log.is_whole() && self.output.log.is_past_cap() {
+                self.refuse_more_output();
+            }
         }
         filled
+    }
+
+    /// An answer of which a part is missing is none, also when the program has ended by itself
+    /// meanwhile. Unless something else had decided on the end before, that is what ended it.
+    fn refuse_more_output(&mut self) {
+        self.cause.get_or_insert(Cause::OutputTooLarge);
+        if matches!(self.phase, Phase::Running | Phase::Draining { .. }) {
+            self.end_tree(Instant::now());
+        }
     }
 
     /// Has a turn with every client.
@@ -224,7 +230,7 @@ impl<'a> Run<'a> {
                 while let Some(request) = self.server.take_request(index, self.input.has_room()) {
                     self.answer(index, request);
                 }
-                self.server.notify(self.log.readable_end());
+                self.server.notify(self.output.log.readable_end());
             }
         }
         self.server.sweep();
@@ -248,7 +254,7 @@ impl<'a> Run<'a> {
 
     /// Whether there is a program with a terminal.
     fn takes_input(&self) -> bool {
-        matches!(self.spec.io, Io::Pty { .. }) && self.reaper.end().is_none() && self.output.is_some()
+        matches!(self.spec.io, Io::Pty { .. }) && self.reaper.end().is_none() && self.output.is_open()
     }
 
     fn take_input(&mut self, index: usize, id: Option<u128>, bytes: &[u8]) {
@@ -295,10 +301,10 @@ impl<'a> Run<'a> {
     /// Does what is due at this time. `quiet`: no output was there to be read.
     fn tick(&mut self, now: Instant, quiet: bool) {
         if let Some(size) = self.resizer.take(now)
-            && let Some(output) = &self.output
+            && let Some(output) = self.output.source()
             && self.takes_input()
         {
-            resize::apply(output.as_fd(), size);
+            resize::apply(output, size);
         }
         if self.reaper.end().is_some() && self.terminal.is_some() {
             // From here on the end of the output is everybody else's to hold back.
@@ -306,6 +312,7 @@ impl<'a> Run<'a> {
             self.input.clear();
         }
         let drain = Duration::from_millis(self.spec.grace.drain_ms);
+        let is_written_to = self.is_written_to();
         match &mut self.phase {
             Phase::Running if self.reaper.end().is_some() => {
                 self.phase = Phase::Draining { until: now + drain };
@@ -316,13 +323,13 @@ impl<'a> Run<'a> {
                 }
             }
             Phase::Draining { until } => {
-                if self.output.is_none() || now >= *until {
-                    self.output_held = self.output.is_some();
+                if !is_written_to || now >= *until {
+                    self.output_held = is_written_to;
                     self.end_tree(now);
                 }
             }
             Phase::Ending(ending) => {
-                ending.tick(now, &mut self.reaper);
+                ending.tick(now, &mut self.reaper, self.cgroup.as_ref());
                 if ending.is_over() {
                     // Whoever held the output past the drain has been waited for already.
                     let until = if self.output_held { now } else { now + drain };
@@ -332,8 +339,8 @@ impl<'a> Run<'a> {
             Phase::Settling { until } => {
                 let late = now.checked_duration_since(*until);
                 let is_over = late.is_some_and(|late| quiet || late > LAST_LOOK_MAX);
-                if self.output.is_none() || is_over {
-                    self.output_held |= self.output.is_some();
+                if !is_written_to || is_over {
+                    self.output_held |= is_written_to;
                     self.phase = Phase::Over;
                 }
             }
@@ -348,7 +355,7 @@ impl<'a> Run<'a> {
         }
     }
 
-    fn record(self) -> (ExitRecord, LogWriter) {
+    fn record(self) -> (ExitRecord, Logs) {
         let end = self.reaper.end();
         let duration = end.map_or_else(Instant::now, |e| e.at) - self.started;
         let record = ExitRecord {
@@ -362,15 +369,18 @@ impl<'a> Run<'a> {
             log_bytes: 0,
             log_truncated: false,
             output_held: self.output_held,
+            errors_bytes: 0,
+            errors_truncated: false,
             ended: self.ended,
             left: self.left,
         };
-        (record, self.log)
+        (record, Logs { output: self.output.log, errors: self.errors.map(|e| e.log) })
     }
 }
 
 /// Places in the list that is polled.
 const SIGNALS: usize = 0;
 const OUTPUT: usize = 1;
-const LISTENER: usize = 2;
-const CLIENTS: usize = 3;
+const ERRORS: usize = 2;
+const LISTENER: usize = 3;
+const CLIENTS: usize = 4;

@@ -1,5 +1,6 @@
 //! The supervisor on real processes, most of which misbehave.
 
+mod cgroup;
 mod control;
 mod endings;
 mod lifecycle;
@@ -7,3 +8,4 @@ mod output;
 mod stage;
 mod terminal;
 mod tree;
+mod turn;

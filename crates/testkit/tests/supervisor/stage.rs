@@ -1,8 +1,8 @@
 //! A directory for runs, and runs in it that are cleaned up whatever a test does.
 
 use carillon_supervisor::{
-    Control, ExitRecord, Grace, Io, Launched, LogReader, Observed, Read, RunSpec, Started, create, launch,
-    observe,
+    Control, ExitRecord, Grace, Io, Launched, LeasedRun, LogReader, Observed, Read, RunSpec, Started, create,
+    launch, observe,
 };
 use carillon_testkit::{processes, waiting};
 use std::ffi::OsString;
@@ -87,7 +87,17 @@ impl Stage {
     }
 
     pub fn start_with(&self, spec: &RunSpec, env: &[(OsString, OsString)]) -> Live {
+        self.start_leased(create(&self.runs, &spec.run).expect("a run directory"), spec, env)
+    }
+
+    /// Starts a turn with this prompt.
+    pub fn start_turn(&self, spec: &RunSpec, prompt: &[u8]) -> Live {
         let leased = create(&self.runs, &spec.run).expect("a run directory");
+        leased.write_prompt(prompt).expect("a prompt");
+        self.start_leased(leased, spec, &Stage::env(&spec.run))
+    }
+
+    pub fn start_leased(&self, leased: LeasedRun, spec: &RunSpec, env: &[(OsString, OsString)]) -> Live {
         let dir = leased.path.clone();
         let launched = launch(Path::new(SUPERVISE), leased, spec, env, vec![]).expect("a supervisor");
         let supervisor = launched.pid;
@@ -112,6 +122,7 @@ impl Drop for Stage {
     fn drop(&mut self) {
         for run in self.made.borrow().iter() {
             processes::kill_marked(run);
+            carillon_supervisor::cgroup::dissolve(&self.runs.join(run));
         }
     }
 }
@@ -150,26 +161,20 @@ impl Live {
 
     /// All bytes of the log that are kept, with the gaps between them.
     pub fn log(&self) -> (Vec<u8>, Vec<(u64, u64)>) {
-        let mut reader = LogReader::open(&self.dir).expect("a log");
-        let (mut bytes, mut gaps, mut offset) = (Vec::new(), Vec::new(), 0);
-        let mut buf = vec![0; 64 << 10];
-        loop {
-            match reader.read_at(offset, &mut buf).expect("a readable log") {
-                Read::Bytes(n) => {
-                    bytes.extend_from_slice(&buf[..n]);
-                    offset += n as u64;
-                }
-                Read::Gap { from, to } => {
-                    gaps.push((from, to));
-                    offset = to;
-                }
-                Read::End => return (bytes, gaps),
-            }
-        }
+        all_of(LogReader::open(&self.dir).expect("a log"))
+    }
+
+    /// The same for what a turn wrote to standard error.
+    pub fn errors(&self) -> (Vec<u8>, Vec<(u64, u64)>) {
+        all_of(LogReader::open_errors(&self.dir).expect("a log"))
     }
 
     pub fn log_text(&self) -> String {
         String::from_utf8_lossy(&self.log().0).into_owned()
+    }
+
+    pub fn errors_text(&self) -> String {
+        String::from_utf8_lossy(&self.errors().0).into_owned()
     }
 
     /// Waits until the log contains this text and answers the whole log.
@@ -186,6 +191,25 @@ impl Live {
         let left: Vec<String> =
             processes::with_marker(&self.run).into_iter().filter_map(processes::name).collect();
         assert!(left.is_empty(), "left behind: {left:?}");
+    }
+}
+
+/// Reads a log from its beginning to its present end.
+fn all_of(mut reader: LogReader) -> (Vec<u8>, Vec<(u64, u64)>) {
+    let (mut bytes, mut gaps, mut offset) = (Vec::new(), Vec::new(), 0);
+    let mut buf = vec![0; 64 << 10];
+    loop {
+        match reader.read_at(offset, &mut buf).expect("a readable log") {
+            Read::Bytes(n) => {
+                bytes.extend_from_slice(&buf[..n]);
+                offset += n as u64;
+            }
+            Read::Gap { from, to } => {
+                gaps.push((from, to));
+                offset = to;
+            }
+            Read::End => return (bytes, gaps),
+        }
     }
 }
 

@@ -1,0 +1,46 @@
+//! `carillon hook`: an agent's own program tells what it does. It must never be disturbed by us: this
+//! ends within two seconds, prints nothing and always succeeds.
+
+use std::io::Read;
+use std::path::PathBuf;
+use std::process::ExitCode;
+use std::time::Duration;
+
+use carillon_api::Client;
+use carillon_core::limits;
+use serde_json::{Value, json};
+
+use crate::args::Hook;
+use crate::caller::named;
+use crate::connect::socket_of_environment;
+
+pub(crate) fn run(args: Hook) -> ExitCode {
+    let (done, over) = std::sync::mpsc::channel();
+    // Reading and calling may block for ever; who waits here does not.
+    std::thread::spawn(move || {
+        let _ = tell(args);
+        let _ = done.send(());
+    });
+    let _ = over.recv_timeout(Duration::from_millis(limits::HOOK_MS));
+    ExitCode::SUCCESS
+}
+
+fn tell(args: Hook) -> Option<()> {
+    // Outside of a run there is nobody to tell.
+    let run = args.run.or_else(|| named("CARILLON_RUN"))?;
+    let socket = args.socket.map(PathBuf::from).or_else(|| Some(socket_of_environment().ok()?.0))?;
+    let data = args.data.map_or_else(read_input, String::into_bytes);
+    // The event counts also when what came with it cannot be read.
+    let data: Value = serde_json::from_slice(&data).unwrap_or(Value::Null);
+    let patience = Duration::from_millis(limits::HOOK_MS);
+    let mut engine = Client::connect_patiently(&socket, patience).ok()?;
+    engine.call("agent_hook", json!({"run": run, "event": args.event, "data": data})).ok().map(drop)
+}
+
+/// What the program put on standard input. More than the bound is no JSON any more, so it is not kept.
+fn read_input() -> Vec<u8> {
+    let most = u64::try_from(limits::HOOK_DATA_MAX_BYTES).unwrap_or(u64::MAX);
+    let mut bytes = Vec::new();
+    let _ = std::io::stdin().lock().take(most).read_to_end(&mut bytes);
+    bytes
+}

@@ -1,0 +1,69 @@
+//! Calls that wait for an answer. Each client holds a lock on a file of its call for as long as it
+//! waits, also while no engine is there: so an engine that comes back knows who still does.
+
+use std::fs::File;
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use carillon_core::id::CallId;
+use rustix::fs::FlockOperation;
+
+use crate::host::Host;
+use crate::world::Report;
+
+impl Host {
+    fn call_file(&self, call: &CallId) -> PathBuf {
+        self.home.join("calls").join(call.as_str())
+    }
+
+    fn open_call(&self, call: &CallId) -> std::io::Result<File> {
+        let flags = rustix::fs::OFlags::NOFOLLOW | rustix::fs::OFlags::NONBLOCK;
+        File::options().read(true).custom_flags(flags.bits() as i32).open(self.call_file(call))
+    }
+
+    /// Whether the client of a call lives.
+    pub(crate) fn is_call_held(&self, call: &CallId) -> bool {
+        let Ok(file) = self.open_call(call) else { return false };
+        // Another descriptor's lock is not ours, also in this process.
+        rustix::fs::flock(&file, FlockOperation::NonBlockingLockShared).is_err()
+    }
+
+    /// Blocks on the client's lock, on a thread of its own, and reports when it is free.
+    pub(crate) fn watch_call_in_background(self: &Arc<Self>, call: &CallId, report: Report) {
+        if !self.watched_calls().insert(call.clone()) {
+            return;
+        }
+        let (host, watched) = (self.clone(), call.clone());
+        let wait = move || {
+            if let Ok(file) = host.open_call(&watched) {
+                let _ = rustix::fs::flock(&file, FlockOperation::LockShared);
+            }
+            host.watched_calls().remove(&watched);
+            report.call_gone(&watched);
+        };
+        let stack = 64 * 1024;
+        let spawned = std::thread::Builder::new().name("call".to_owned()).stack_size(stack).spawn(wait);
+        if let Err(error) = spawned {
+            self.watched_calls().remove(call);
+            tracing::error!(%error, %call, "no thread to watch a call; the next start looks after it");
+        }
+    }
+
+    /// Nobody waits any more.
+    pub(crate) fn forget_call(&self, call: &CallId) {
+        let _ = std::fs::remove_file(self.call_file(call));
+    }
+
+    /// Removes files of calls that nobody holds; at the start, before calls are taken.
+    pub(crate) fn sweep_calls(&self) {
+        let Ok(entries) = std::fs::read_dir(self.home.join("calls")) else { return };
+        for entry in entries.flatten() {
+            let name = entry.file_name();
+            let call = name.to_str().and_then(|name| CallId::parse(name).ok());
+            if let Some(call) = call.filter(|call| !self.is_call_held(call)) {
+                self.forget_call(&call);
+            }
+        }
+    }
+}

@@ -1,0 +1,170 @@
+//! The turns of an agent, and what was seen of one; what a hook of an agent's program tells.
+
+use std::time::Duration;
+
+use carillon_agents::adapter::Adapter;
+use carillon_agents::reader::Reader as Events;
+pub use carillon_agents::turn::Seen;
+use carillon_core::id::{RunId, TurnId};
+use carillon_core::limits;
+use carillon_core::turn::End;
+use carillon_store::turns::{self, TurnRow};
+use carillon_store::{messages, runs};
+use carillon_supervisor::{LogReader, Read};
+
+use crate::engine::Engine;
+use crate::error::Error;
+use crate::host::typing::Mark;
+use crate::main_loop::now_ms;
+
+/// A turn with the messages that it carries.
+#[derive(Clone, Debug, PartialEq)]
+pub struct TurnView {
+    /// The turn.
+    pub row: TurnRow,
+    /// Ids of its messages.
+    pub messages: Vec<String>,
+}
+
+/// A page of what was seen of a turn.
+#[derive(Clone, Debug, Default)]
+pub struct EventsPage {
+    /// What was seen.
+    pub events: Vec<Seen>,
+    /// Ask for it next, in bytes of the run's output.
+    pub next_offset: u64,
+    /// Nothing follows.
+    pub over: bool,
+}
+
+/// Most turns in one list.
+const LIST_MAX: usize = 500;
+/// Most bytes of output that one page is made of.
+const PAGE_BYTES: usize = 256 * 1024;
+
+impl Engine {
+    /// The turns of an agent, the newest first.
+    pub fn turns(&self, agent: &str, most: Option<usize>) -> Result<Vec<TurnView>, Error> {
+        let id = self.agent(agent)?.agent.id;
+        let most = most.unwrap_or(50).min(LIST_MAX);
+        self.read(|db| {
+            let rows = turns::of_agent(db, &id, most)?;
+            rows.into_iter()
+                .map(|row| Ok(TurnView { messages: messages::of_turn(db, &row.id)?, row }))
+                .collect()
+        })
+    }
+
+    fn turn(&self, key: &str) -> Result<TurnRow, Error> {
+        let not_found = || Error::NotFound {
+            what: "turn",
+            name: key.to_owned(),
+            hint: "the list of the agent's turns tells their ids".to_owned(),
+        };
+        let id = TurnId::parse(key).map_err(|_| not_found())?;
+        self.read(|db| turns::get(db, &id))?.ok_or_else(not_found)
+    }
+
+    /// What was seen of a headless turn from `offset` on; waits for something to follow.
+    pub async fn turn_events(&self, key: &str, offset: u64, wait: Duration) -> Result<EventsPage, Error> {
+        let row = self.turn(key)?;
+        let Some(run) = row.run.clone() else {
+            return Ok(EventsPage { next_offset: 0, over: row.state.is_over(), ..EventsPage::default() });
+        };
+        if let Some(outlet) = self.inner.host.outlet(&run) {
+            let mut end = outlet.subscribe();
+            let wait = wait.min(Duration::from_millis(limits::WAIT_MAX_MS));
+            let _ = tokio::time::timeout(wait, end.wait_for(|(end, over)| *over || *end > offset)).await;
+        }
+        let (engine, key) = (self.clone(), key.to_owned());
+        let read = tokio::task::spawn_blocking(move || engine.read_events(&key, &run, offset)).await;
+        read.unwrap_or_else(|e| Err(Error::failed(format!("the turn could not be read: {e}"), "try again")))
+    }
+
+    fn read_events(&self, key: &str, run: &RunId, offset: u64) -> Result<EventsPage, Error> {
+        let row = self.turn(key)?;
+        let over = row.state.is_over();
+        let nothing = EventsPage { events: Vec::new(), next_offset: offset, over };
+        let agent = self.agent(row.agent.as_str())?.agent;
+        let adapter: Adapter = match self.profile(agent.profile.as_str())?.adapter.parse() {
+            Ok(adapter) => adapter,
+            Err(_) => return Ok(nothing),
+        };
+        let dir = self.inner.host.run_dir(run);
+        if agent.mode == carillon_core::words::Mode::Terminal || !dir.is_dir() {
+            return Ok(nothing);
+        }
+        let failed = |e: carillon_supervisor::Error| Error::failed(e.to_string(), "try again");
+        let mut log = LogReader::open(&dir).map_err(failed)?;
+        let mut bytes = vec![0; PAGE_BYTES];
+        let count = match log.read_at(offset, &mut bytes).map_err(failed)? {
+            Read::Bytes(count) => count,
+            Read::Gap { .. } | Read::End => 0,
+        };
+        bytes.truncate(count);
+        // A page ends with a line, so that none is taken for two. One that is longer than a page is cut.
+        let whole = match memrchr_newline(&bytes) {
+            Some(at) if !over || count == PAGE_BYTES => at + 1,
+            None if !over && count < PAGE_BYTES => 0,
+            Some(_) | None => count,
+        };
+        bytes.truncate(whole);
+        let mut events = Events::new(adapter);
+        let mut seen = events.feed(&bytes);
+        if bytes.last().is_some_and(|byte| *byte != b'\n') {
+            seen.extend(events.feed(b"\n"));
+        }
+        let next_offset = offset + whole as u64;
+        Ok(EventsPage {
+            events: seen,
+            next_offset,
+            over: over && (count == 0 || whole == count && count < PAGE_BYTES),
+        })
+    }
+
+    /// What the program of a terminal tells of itself, from within its run.
+    pub fn note_hook(&self, run: &str, event: Hook) -> Result<(), Error> {
+        let run = crate::requests::runs::run_id(run)?;
+        let host = self.inner.host.clone();
+        if self
+            .read(|db| runs::get(db, &run))?
+            .is_none_or(|row| row.state.is_terminal() || row.agent.is_none())
+        {
+            return Ok(());
+        }
+        host.set_mark(&run, Mark::Hooks, true);
+        self.request_blocking(move |inner| {
+            let turn = inner.store.read(|db| turns::live_of_run(db, &run))?;
+            match event {
+                Hook::Ready => host.set_mark(&run, Mark::Busy, false),
+                Hook::Began => host.set_mark(&run, Mark::Busy, true),
+                Hook::Ended { text } => {
+                    host.set_mark(&run, Mark::Busy, false);
+                    if let Some(turn) = turn.filter(|turn| turn.started_ms.is_some()) {
+                        inner.end_turn(turn, End::Final { text }, now_ms())?;
+                    }
+                }
+            }
+            inner.terminal_changed(&run);
+            Ok(())
+        })
+    }
+}
+
+/// What a program tells of itself.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Hook {
+    /// It is up and free.
+    Ready,
+    /// It has begun a turn.
+    Began,
+    /// It has ended a turn.
+    Ended {
+        /// What it answered.
+        text: String,
+    },
+}
+
+fn memrchr_newline(bytes: &[u8]) -> Option<usize> {
+    bytes.iter().rposition(|byte| *byte == b'\n')
+}
