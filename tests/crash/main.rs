@@ -12,4 +12,5 @@ mod rounds;
 mod seams;
 mod tasks;
 mod temp;
+mod terminals;
 mod unfriendly;

@@ -68,6 +68,35 @@ fn a_supervisor_that_was_killed_leaves_a_lost_run_and_no_process() {
     world.wait_for("no temp left", || world.temp_entries().is_empty().then_some(()));
 }
 
+/// It clears its environment, so only its cgroup tells whose it is. Where the system lets us have none,
+/// it is missed, as `docs/adr/0008-a-cgroup-per-run.md` says.
+#[test]
+fn what_hides_from_a_dead_supervisor_is_ended_where_the_run_has_a_cgroup() {
+    let mut world = World::started();
+    let file = world.path("pid");
+    let script =
+        format!("env -i setsid sh -c 'echo $$ >{}; exec sleep 1000' & echo up; wait", file.display());
+    world.add_agent("one", &script);
+    let run = world.ok(&["agent", "start", "one"])["run"].clone();
+    world.wait_for_text("one", "up");
+    let hidden: u32 = world.wait_for("its pid", || std::fs::read_to_string(&file).ok()?.trim().parse().ok());
+    let started = world.home().join("runs").join(run["id"].as_str().unwrap()).join("started.json");
+    let started: serde_json::Value = serde_json::from_slice(&std::fs::read(started).unwrap()).unwrap();
+    assert!(!world.processes().iter().any(|(pid, _)| *pid == hidden), "it carries no marker");
+    world.crash();
+    send(u32::try_from(started["supervisor_pid"].as_u64().unwrap()).unwrap(), libc::SIGKILL);
+    world.start(&[]);
+    assert_eq!(world.wait_until_over("one")["run"]["state"], "lost");
+    match started["cgroup"].as_str() {
+        Some(cgroup) => {
+            world.wait_for("its end", || (!alive(hidden)).then_some(()));
+            let is_there = || std::path::Path::new(cgroup).exists();
+            world.wait_for("the end of the cgroup", || (!is_there()).then_some(()));
+        }
+        None => send(hidden, libc::SIGKILL),
+    }
+}
+
 #[test]
 fn after_a_reboot_a_strangers_process_gets_no_signal() {
     let mut world = World::started();

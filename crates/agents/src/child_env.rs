@@ -16,7 +16,7 @@ pub const WEBKIT_MARKER: &str = "CARILLON_SET_WEBKIT";
 /// The work-around that the app sets for its own window on machines without a GPU.
 pub const WEBKIT_WORKAROUND: &str = "WEBKIT_DISABLE_DMABUF_RENDERER";
 
-/// Before the name of a variable: what that one was before the app, started from an AppImage, set it for its own toolkit.
+/// Before the name of a variable: what that one was before we set it for a program of ours.
 pub const WAS: &str = "CARILLON_WAS_";
 
 /// How a child is connected.

@@ -21,6 +21,7 @@ mod codex;
 pub mod detect;
 pub mod find;
 mod gemini;
+pub mod hook;
 pub mod inner;
 mod limit;
 mod lines;
@@ -30,6 +31,7 @@ mod passwd;
 mod plain;
 pub mod reader;
 pub mod shell_env;
+pub mod terminal;
 mod text;
 pub mod turn;
 

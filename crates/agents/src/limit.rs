@@ -15,11 +15,11 @@ const PASSED_MAX_MS: i64 = 10 * 60 * 1_000;
 
 /// Numbers from here on are milliseconds of the Unix clock, below they are seconds: as seconds it is the year 5138, as
 /// milliseconds it is 1973.
-const FIRST_MS: i64 = 100_000_000_000;
+const FIRST_MS: u64 = 100_000_000_000;
 
 /// A point of time that was given as a number of seconds or of milliseconds.
 pub(crate) fn epoch_ms(number: i64, now_ms: i64) -> Option<i64> {
-    let ms = if number.abs() >= FIRST_MS { number } else { number.checked_mul(1_000)? };
+    let ms = if number.unsigned_abs() >= FIRST_MS { number } else { number.checked_mul(1_000)? };
     is_sound(ms, now_ms).then_some(ms)
 }
 

@@ -72,9 +72,9 @@ pub enum Outcome {
 }
 
 /// Asks the user's login shell for its environment, in at most `limit` ([`LIMIT`] at start-up). It begins with
-/// our own environment without what is only ours.
-pub fn login_shell_env(limit: Duration) -> Probe {
-    let mut vars = child_env::clean(&std::env::vars_os().collect::<Vars>());
+/// `own`, the environment that we were started with, without what is only ours.
+pub fn login_shell_env(own: &Vars, limit: Duration) -> Probe {
+    let mut vars = child_env::clean(own);
     let account = passwd::account();
     let passwd_shell = account.as_ref().map(|account| account.shell.clone());
     // Started by a service or with a bare environment, even these may be missing, and start-up files need them.

@@ -191,12 +191,7 @@ pub enum Seen {
 /// # Errors
 /// When the CLI could not be told what the order says.
 pub fn plan(order: &TurnOrder<'_>) -> Result<TurnPlan, Unsuitable> {
-    let (Session::New { id } | Session::Resume { id }) = order.session;
-    let is_sound =
-        !id.starts_with('-') && id.chars().all(|c| c.is_ascii_alphanumeric() || "-_.:".contains(c));
-    if !is_sound || (id.is_empty() && matches!(order.session, Session::Resume { .. })) {
-        return Err(Unsuitable::SessionId { adapter: order.adapter, id: id.to_owned() });
-    }
+    is_sound_session(order)?;
     match order.adapter {
         Adapter::Claude => claude::plan(order),
         Adapter::Codex => codex::plan(order),
@@ -218,6 +213,17 @@ pub fn outcome(adapter: Adapter, exit: Exit, out: &[u8], errors: &[u8], now_ms: 
         Adapter::Acp => acp::outcome(exit, out, errors, now_ms),
         Adapter::Plain => plain::outcome(exit, out, errors),
     }
+}
+
+/// Whether the session's id can be an argument, and names a session where one has to be there.
+pub(crate) fn is_sound_session(order: &TurnOrder<'_>) -> Result<(), Unsuitable> {
+    let (Session::New { id } | Session::Resume { id }) = order.session;
+    let is_word = !id.starts_with('-') && id.chars().all(|c| c.is_ascii_alphanumeric() || "-_.:".contains(c));
+    let is_missing = id.is_empty() && matches!(order.session, Session::Resume { .. });
+    if !is_word || is_missing {
+        return Err(Unsuitable::SessionId { adapter: order.adapter, id: id.to_owned() });
+    }
+    Ok(())
 }
 
 impl TurnOrder<'_> {

@@ -35,6 +35,7 @@ struct AskOpen {
 #[serde(deny_unknown_fields)]
 struct OneAsk {
     ask: String,
+    by: Option<String>,
     from: Option<String>,
     from_run: Option<String>,
 }
@@ -125,7 +126,7 @@ pub(crate) fn call_blocking(app: &App, method: &str, params: &Value) -> Option<R
     Some(match method {
         "ask_open" => read(params).and_then(|r| answer(Ask::from(engine.open_ask(new_ask(r)?)?))),
         "ask_attach" => read(params).and_then(|r: AskCall| {
-            let _ = caller(r.from, r.from_run);
+            engine.may_see_ask(&r.ask, &caller(r.from, r.from_run))?;
             answer(Ask::from(engine.attach_call(&r.ask, call(&r.call)?)?))
         }),
         "ask_delivered" => read(params)
@@ -135,6 +136,7 @@ pub(crate) fn call_blocking(app: &App, method: &str, params: &Value) -> Option<R
             answer(json!({}))
         }),
         "ask_show" => read(params).and_then(|r: OneAsk| {
+            let _ = r.by;
             engine.note_ask_seen(&r.ask, caller(r.from, r.from_run))?;
             answer(Ask::from(engine.ask(&r.ask)?))
         }),
@@ -171,7 +173,8 @@ pub(crate) fn call_blocking(app: &App, method: &str, params: &Value) -> Option<R
 fn hook(event: &str, data: &Value) -> Option<Hook> {
     match event {
         "ready" => Some(Hook::Ready),
-        "turn_began" => Some(Hook::Began),
+        "asks" => Some(Hook::Asks),
+        "turn_began" | "turn_started" => Some(Hook::Began),
         "turn_ended" => {
             let text = data.get("text").and_then(Value::as_str).unwrap_or_default().to_owned();
             Some(Hook::Ended { text })
@@ -183,8 +186,8 @@ fn hook(event: &str, data: &Value) -> Option<Hook> {
 async fn wait(app: &App, params: Value) -> Result<Value, ApiError> {
     let request: AskWait = read(params)?;
     let engine = app.engine();
-    let view = engine.wait_ask(&request.ask, Duration::from_millis(request.wait_ms)).await?;
     let caller = caller(request.from, request.from_run);
+    let view = engine.wait_ask(&request.ask, Duration::from_millis(request.wait_ms)).await?;
     if view.row.ended_ms.is_some() && caller != Caller::default() {
         let (engine, id) = (engine.clone(), view.row.id.to_string());
         let noted = tokio::task::spawn_blocking(move || engine.note_ask_seen(&id, caller)).await;

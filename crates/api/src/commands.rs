@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use carillon_core::words::Mode as CoreMode;
 use carillon_engine::Engine;
-use carillon_engine::requests::{NewAgent, NewProfile, Workdir};
+use carillon_engine::requests::{NewAgent, NewProfile, ProfileChange, Workdir};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
@@ -13,7 +13,8 @@ use ts_rs::TS;
 use crate::app::App;
 use crate::error::ApiError;
 use crate::wire::{
-    Agent, Changes, Detected, Diagnosis, Info, Layout, Level, Mode, Notice, Profile, Project, Run, Settings,
+    Agent, Changes, Detected, Diagnosis, Info, Layout, Level, Mode, Notice, Policy, Profile, Project, Run,
+    Settings,
 };
 
 /// A command without arguments.
@@ -74,6 +75,41 @@ pub struct ProfileAdd {
     #[serde(default)]
     #[ts(type = "Record<string, string>")]
     pub env: std::collections::BTreeMap<String, String>,
+    /// What its agents may run in the background; left out: what its adapter asks for.
+    #[serde(default)]
+    #[ts(optional)]
+    pub policy: Option<Policy>,
+    /// Beginnings of commands that need no approval.
+    #[serde(default)]
+    pub allow_prefixes: Vec<String>,
+}
+
+/// Changes a profile; what is left out stays.
+#[derive(Clone, Debug, Serialize, Deserialize, TS)]
+#[serde(deny_unknown_fields)]
+pub struct ProfileSet {
+    /// By name or id.
+    pub profile: String,
+    /// A path, or a name on the user's PATH.
+    #[serde(default)]
+    #[ts(optional)]
+    pub program: Option<String>,
+    /// Arguments.
+    #[serde(default)]
+    #[ts(optional)]
+    pub args: Option<Vec<String>>,
+    /// Variables by name; null takes one away, those that are not named stay.
+    #[serde(default)]
+    #[ts(type = "Record<string, string | null>")]
+    pub env: std::collections::BTreeMap<String, Option<String>>,
+    /// What its agents may run in the background.
+    #[serde(default)]
+    #[ts(optional)]
+    pub policy: Option<Policy>,
+    /// Beginnings of commands that need no approval.
+    #[serde(default)]
+    #[ts(optional)]
+    pub allow_prefixes: Option<Vec<String>>,
 }
 
 /// Lists agents.
@@ -178,6 +214,12 @@ fn call_blocking(app: &App, method: &str, params: Value) -> Result<Value, ApiErr
     if let Some(called) = crate::asks::call_blocking(app, method, &params) {
         return called;
     }
+    if let Some(called) = crate::limits::call_blocking(app, method, &params) {
+        return called;
+    }
+    if let Some(called) = crate::workdirs::call_blocking(app, method, &params) {
+        return called;
+    }
     let engine = app.engine();
     match method {
         "info" => read(params).and_then(|Nothing {}| answer(info(app))),
@@ -189,9 +231,13 @@ fn call_blocking(app: &App, method: &str, params: Value) -> Result<Value, ApiErr
         }
         "project_remove" => read(params).and_then(|r: OneProject| answer(engine.remove_project(&r.project)?)),
         "demo_open" => read(params).and_then(|Nothing {}| answer(Project::from(engine.open_demo()?))),
-        "profiles_list" => read(params).and_then(|Nothing {}| list::<Profile, _>(engine.profiles()?)),
+        "profiles_list" => read(params).and_then(|Nothing {}| profiles(engine)),
         "profile_add" => {
             read(params).and_then(|r| answer(Profile::from(engine.add_profile(new_profile(r))?)))
+        }
+        "profile_set" => read(params).and_then(|r| answer(Profile::from(change_profile(engine, r)?))),
+        "profile_test" => {
+            read(params).and_then(|r: OneProfile| answer(json!({"said": engine.test_profile(&r.profile)?})))
         }
         "profile_remove" => read(params).and_then(|r: OneProfile| answer(engine.remove_profile(&r.profile)?)),
         "profile_detect" => {
@@ -265,6 +311,29 @@ fn layout(engine: &Engine, project: &str) -> Result<Layout, ApiError> {
     Ok(Layout { layout: engine.layout(project)?.unwrap_or(Value::Null) })
 }
 
+/// The profiles with the limits that hold.
+fn profiles(engine: &Engine) -> Result<Value, ApiError> {
+    let mut all: Vec<Profile> = engine.profiles()?.into_iter().map(Profile::from).collect();
+    for view in engine.limits()? {
+        let id = view.profile.id.as_str();
+        if let Some(profile) = all.iter_mut().find(|profile| profile.id == id) {
+            profile.limited_until_ms = view.limited.until_ms;
+        }
+    }
+    answer(all)
+}
+
+fn change_profile(engine: &Engine, request: ProfileSet) -> Result<carillon_core::words::Profile, ApiError> {
+    let change = ProfileChange {
+        program: request.program,
+        args: request.args,
+        env: request.env.into_iter().collect(),
+        policy: request.policy.map(Policy::into),
+        allow_prefixes: request.allow_prefixes,
+    };
+    Ok(engine.change_profile(&request.profile, change)?)
+}
+
 fn new_profile(request: ProfileAdd) -> NewProfile {
     NewProfile {
         name: request.name,
@@ -272,18 +341,15 @@ fn new_profile(request: ProfileAdd) -> NewProfile {
         program: request.program,
         args: request.args,
         env: request.env.into_iter().collect(),
+        policy: request.policy.map(Policy::into),
+        allow_prefixes: request.allow_prefixes,
     }
 }
 
 fn new_agent(request: AgentAdd) -> Result<NewAgent, ApiError> {
     let workdir = match request.workdir.as_deref() {
         None | Some("root") => Workdir::Root,
-        Some("new") => {
-            let message = "a workdir of its own (`new`) cannot be made in this version";
-            let hint = "leave it out to work in the project's root, or give the path of a worktree";
-            let code = crate::error::Code::Refused;
-            return Err(ApiError { code, message: message.to_owned(), hint: Some(hint.to_owned()) });
-        }
+        Some("new") => Workdir::New,
         Some(path) => Workdir::Path(path.into()),
     };
     Ok(NewAgent {

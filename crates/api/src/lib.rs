@@ -17,12 +17,16 @@ mod asks;
 pub mod client;
 pub mod commands;
 pub mod error;
+mod limits;
 pub mod server;
 mod socket;
 mod tasks;
 pub mod wire;
 pub mod wire_asks;
+pub mod wire_limits;
 pub mod wire_tasks;
+pub mod wire_workdirs;
+mod workdirs;
 
 pub use app::{App, Config, OpenError};
 pub use client::Client;

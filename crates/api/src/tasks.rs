@@ -130,7 +130,9 @@ pub(crate) fn call_blocking(app: &App, method: &str, params: &Value) -> Option<R
                 caller(r.from, r.from_run),
             )?))
         }),
-        "task_retry" => read(params).and_then(|r: OneTask| answer(Task::from(engine.retry_task(&r.task)?))),
+        "task_retry" => read(params).and_then(|r: OneTask| {
+            answer(Task::from(engine.retry_task(&r.task, &caller(r.from, r.from_run))?))
+        }),
         _ => return None,
     })
 }
@@ -145,7 +147,7 @@ async fn wait(app: &App, params: Value) -> Result<Value, ApiError> {
 
 /// An owner that has seen the bad end of a joined task is not surprised by it.
 async fn note_seen(app: &App, view: &TaskView, caller: Caller) -> Result<(), ApiError> {
-    if caller == Caller::default() || view.row.joined_ask.is_none() || view.attempt.ended_ms.is_none() {
+    if caller == Caller::default() {
         return Ok(());
     }
     let (engine, view) = (app.engine().clone(), view.clone());
@@ -169,8 +171,11 @@ async fn output(app: &App, params: Value) -> Result<Value, ApiError> {
     let wait = Duration::from_millis(request.wait_ms);
     let wait = OutputWait { wait, waiter: waiter(request.waiter)? };
     let page = app.engine().task_output(&request.task, query, wait).await?;
+    let caller = caller(request.from, request.from_run);
     if page.over {
-        note_seen(app, &app.engine().task(&request.task)?, caller(request.from, request.from_run)).await?;
+        note_seen(app, &app.engine().task(&request.task)?, caller).await?;
+    } else {
+        app.engine().may_see_task(&request.task, caller).await?;
     }
     answer(pack(page, request.encoding))
 }

@@ -42,6 +42,16 @@ pub enum Policy {
     Allow,
 }
 
+impl From<Policy> for words::Policy {
+    fn from(policy: Policy) -> Self {
+        match policy {
+            Policy::Never => Self::Never,
+            Policy::Ask => Self::Ask,
+            Policy::Allow => Self::Allow,
+        }
+    }
+}
+
 /// How to start one kind of agent. The values of its variables are never told.
 #[derive(Clone, Debug, Serialize, Deserialize, TS)]
 pub struct Profile {
@@ -62,6 +72,8 @@ pub struct Profile {
     pub version: Option<String>,
     /// What its agents may run in the background.
     pub policy: Policy,
+    /// Beginnings of commands that need no approval.
+    pub allow_prefixes: Vec<String>,
     /// Until when a session limit holds.
     #[ts(type = "number | null")]
     pub limited_until_ms: Option<i64>,
@@ -82,6 +94,7 @@ impl From<words::Profile> for Profile {
                 words::Policy::Ask => Policy::Ask,
                 words::Policy::Allow => Policy::Allow,
             },
+            allow_prefixes: profile.allow_prefixes,
             limited_until_ms: None,
         }
     }
@@ -243,7 +256,7 @@ impl From<engine::AgentView> for Agent {
             }),
             workdir: view.agent.workdir,
             session_id: view.agent.session_id,
-            limited_until_ms: None,
+            limited_until_ms: view.limited_until_ms,
             run: view.run.map(Run::from),
         }
     }

@@ -10,6 +10,8 @@ use ts_rs::TS;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, TS)]
 #[serde(rename_all = "snake_case")]
 pub enum TaskState {
+    /// Waiting for the user's word.
+    AwaitingApproval,
     /// In line for a slot.
     Queued,
     /// On its way up.
@@ -32,6 +34,7 @@ impl TaskState {
     /// Its word, on the wire and in the ledger.
     pub fn word(self) -> &'static str {
         match self {
+            Self::AwaitingApproval => "awaiting_approval",
             Self::Queued => "queued",
             Self::Starting => "starting",
             Self::Running => "running",
@@ -97,6 +100,7 @@ impl From<engine::TaskView> for Task {
     fn from(view: engine::TaskView) -> Self {
         let (task, attempt) = (view.row.task, view.attempt);
         let (state, exit_code, signal) = match &attempt.state {
+            State::AwaitingApproval => (TaskState::AwaitingApproval, None, None),
             State::Queued => (TaskState::Queued, None, None),
             State::Starting => (TaskState::Starting, None, None),
             State::Running => (TaskState::Running, None, None),

@@ -3,7 +3,7 @@
 
 use std::path::Path;
 
-use carillon_api::commands::{AgentAdd, ProfileAdd, ProjectAdd};
+use carillon_api::commands::{AgentAdd, ProfileAdd, ProfileSet, ProjectAdd};
 use carillon_api::wire::{
     Agent, AgentState, AtExit, Change, Changes, Check, CheckState, ClipboardWrite, Detected, Diagnosis, Info,
     Layout, Level, Mode, Notice, Policy, Profile, Project, Run, RunState, Settings, Theme,
@@ -12,7 +12,9 @@ use carillon_api::wire_asks::{
     AfterChildren, Ask, AskChild, AskState, ChildKind, DeliveredBy, Turn, TurnBrief, TurnEvent,
     TurnEventKind, TurnEvents, TurnKind, TurnState, WaitingFor, Wake,
 };
+use carillon_api::wire_limits::{Approval, ApprovalState, Limit};
 use carillon_api::wire_tasks::{Message, MessageKind, MessageState, Task, TaskOutput, TaskState};
+use carillon_api::wire_workdirs::{DiffFile, Workdir, WorkdirDiff, WorkdirState};
 use carillon_api::{ApiError, Code};
 use ts_rs::{Config, TS};
 
@@ -38,6 +40,9 @@ fn change_tags() -> String {
         Tag::Wake,
         Tag::Ask,
         Tag::Turn,
+        Tag::Approval,
+        Tag::Limit,
+        Tag::Workdir,
     ];
     let words: Vec<String> = tags.iter().map(|tag| format!("\"{}\"", tag.as_str())).collect();
     format!("export type ChangeTag = {};\n", words.join(" | "))
@@ -60,6 +65,7 @@ fn bindings() -> String {
         Policy,
         Profile,
         ProfileAdd,
+        ProfileSet,
         RunState,
         Run,
         AgentState,
@@ -101,6 +107,13 @@ fn bindings() -> String {
         TurnEvents,
         TurnBrief,
         Wake,
+        Limit,
+        ApprovalState,
+        Approval,
+        WorkdirState,
+        Workdir,
+        DiffFile,
+        WorkdirDiff,
     );
     out
 }

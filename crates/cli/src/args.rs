@@ -60,8 +60,29 @@ pub(crate) enum Command {
     Hook(Hook),
     /// Run a command and take away what it leaves behind of what `carillon.toml` names.
     Guard(Guard),
+    /// Make worktrees for agents, merge them, take them away and bring them back.
+    Workdirs {
+        #[command(subcommand)]
+        command: Workdirs,
+    },
+    /// See which session limits hold, and go on.
+    Limits {
+        #[command(subcommand)]
+        command: Limits,
+    },
+    /// See which commands of agents wait for your word, and give it.
+    Approvals {
+        #[command(subcommand)]
+        command: Approvals,
+    },
     /// Look for what is wrong and name the way out.
     Doctor,
+    /// Take away what Carillon keeps, and say what stays.
+    Uninstall {
+        /// Agents, tasks and their output, too.
+        #[arg(long)]
+        data: bool,
+    },
     /// A small honest agent without a model, to try things with.
     DemoAgent,
 }
@@ -107,11 +128,55 @@ pub(crate) enum Profile {
         /// only you can read.
         #[arg(long = "env", value_name = "NAME=VALUE")]
         env: Vec<String>,
+        /// What its agents may run in the background: never, ask (you are asked) or allow.
+        #[arg(long, value_enum)]
+        policy: Option<Policy>,
+        /// The beginning of commands that need no approval, like "npm test"; may be given several times.
+        #[arg(long = "allow", value_name = "WORDS")]
+        allow: Vec<String>,
     },
+    /// Change a profile; what is left out stays.
+    Set {
+        name: String,
+        /// A path, or a name on your PATH.
+        #[arg(long)]
+        program: Option<String>,
+        /// An argument for the program, in place of all before; may be given several times.
+        #[arg(long = "arg", value_name = "ARG", allow_hyphen_values = true)]
+        args: Vec<String>,
+        /// A variable for the program; NAME alone takes it away.
+        #[arg(long = "env", value_name = "NAME[=VALUE]")]
+        env: Vec<String>,
+        /// What its agents may run in the background: never, ask (you are asked) or allow.
+        #[arg(long, value_enum)]
+        policy: Option<Policy>,
+        /// The beginning of commands that need no approval, in place of all before.
+        #[arg(long = "allow", value_name = "WORDS")]
+        allow: Vec<String>,
+    },
+    /// Start the program of a profile to see whether it works.
+    Test { name: String },
     /// List the profiles.
     List,
     /// Look for agent programs on your PATH.
     Detect,
+}
+
+#[derive(Clone, Copy, Debug, ValueEnum)]
+pub(crate) enum Policy {
+    Never,
+    Ask,
+    Allow,
+}
+
+impl Policy {
+    pub(crate) fn word(self) -> &'static str {
+        match self {
+            Self::Never => "never",
+            Self::Ask => "ask",
+            Self::Allow => "allow",
+        }
+    }
 }
 
 #[derive(Debug, Subcommand)]
@@ -339,4 +404,73 @@ pub(crate) struct Hook {
     /// The engine's socket; else CARILLON_SOCKET.
     #[arg(long)]
     pub(crate) socket: Option<PathBuf>,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum Limits {
+    /// List the session limits that hold.
+    List,
+    /// Say that a limit is over: all agents of the profile go on.
+    Clear { profile: String },
+    /// Try now whether a limit is over.
+    Resume { profile: String },
+    /// Let the agents of a profile wait until you resume them.
+    Hold { profile: String },
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum Approvals {
+    /// List the commands that wait, and those that did.
+    List,
+    /// Let a command run.
+    Approve { id: String },
+    /// Do not let it run.
+    Deny { id: String },
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum Workdirs {
+    /// Make a branch with a worktree of its own; prints its path.
+    New {
+        name: Option<String>,
+        /// A project by name, id or path; the repository that you stand in when left out.
+        #[arg(long)]
+        project: Option<String>,
+        /// What it begins from: a branch or any revision.
+        #[arg(long)]
+        base: Option<String>,
+    },
+    /// List workdirs with how they stand, and the tombstones of those that are gone.
+    List {
+        /// Only those of this project.
+        #[arg(long)]
+        project: Option<String>,
+    },
+    /// Show what differs from the commit that a workdir began from.
+    Diff { id: String },
+    /// Bring the work of a workdir to its base branch; worktree and branch go afterwards.
+    Merge {
+        id: String,
+        /// All changes become one commit.
+        #[arg(long, conflicts_with = "rebase")]
+        squash: bool,
+        /// Each commit is made anew on the base branch.
+        #[arg(long)]
+        rebase: bool,
+        /// Another branch than its base.
+        #[arg(long, value_name = "BRANCH")]
+        into: Option<String>,
+        /// Keep worktree and branch.
+        #[arg(long)]
+        keep: bool,
+    },
+    /// Archive a workdir and take it away.
+    Remove {
+        id: String,
+        /// Give it up, but keep worktree and branch.
+        #[arg(long)]
+        keep: bool,
+    },
+    /// Bring a workdir back from its archive.
+    Restore { id: String },
 }

@@ -2,7 +2,6 @@
 //! ends within two seconds, prints nothing and always succeeds.
 
 use std::io::Read;
-use std::path::PathBuf;
 use std::process::ExitCode;
 use std::time::Duration;
 
@@ -28,7 +27,7 @@ pub(crate) fn run(args: Hook) -> ExitCode {
 fn tell(args: Hook) -> Option<()> {
     // Outside of a run there is nobody to tell.
     let run = args.run.or_else(|| named("CARILLON_RUN"))?;
-    let socket = args.socket.map(PathBuf::from).or_else(|| Some(socket_of_environment().ok()?.0))?;
+    let socket = args.socket.or_else(|| Some(socket_of_environment().ok()?.0))?;
     let data = args.data.map_or_else(read_input, String::into_bytes);
     // The event counts also when what came with it cannot be read.
     let data: Value = serde_json::from_slice(&data).unwrap_or(Value::Null);

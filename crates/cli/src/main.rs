@@ -22,6 +22,7 @@ mod doctor;
 mod guard;
 mod hook;
 mod inbox;
+mod limits;
 mod mcp;
 mod outcome;
 mod profile;
@@ -30,7 +31,9 @@ mod run;
 mod serve;
 mod table;
 mod tasks;
+mod uninstall;
 mod waiting;
+mod workdirs;
 
 use std::process::ExitCode;
 
@@ -72,7 +75,11 @@ fn run(args: args::Args) -> Result<ExitCode, carillon_api::ApiError> {
         args::Command::Hook(hook) => Ok(hook::run(hook)),
         args::Command::Inbox { agent } => inbox::run(&agent, json),
         args::Command::Guard(guard) => guard::run(guard, json),
+        args::Command::Workdirs { command } => workdirs::run(command, json),
+        args::Command::Limits { command } => limits::run(command, json),
+        args::Command::Approvals { command } => limits::approvals(command, json),
         args::Command::Doctor => doctor::run(json),
+        args::Command::Uninstall { data } => uninstall::run(data, json),
         args::Command::DemoAgent => Ok(demo_agent::run()),
     }
 }

@@ -6,20 +6,50 @@ use std::process::ExitCode;
 use carillon_api::{ApiError, Code};
 use serde_json::json;
 
-use crate::args::Profile;
+use crate::args::{Policy, Profile};
 use crate::connect::Connection;
 use crate::outcome::{print, text};
 use crate::table;
 
 pub(crate) fn run(command: Profile, json: bool) -> Result<ExitCode, ApiError> {
     match command {
-        Profile::Add { name, adapter, program, args, env } => {
+        Profile::Add { name, adapter, program, args, env, policy, allow } => {
             let env = parse_env(&env)?;
             let program = absolute_if_path(program)?;
-            let request =
-                json!({"name": name, "adapter": adapter, "program": program, "args": args, "env": env});
+            let request = json!({
+                "name": name,
+                "adapter": adapter,
+                "program": program,
+                "args": args,
+                "env": env,
+                "policy": policy.map(Policy::word),
+                "allow_prefixes": allow,
+            });
             let profile = Connection::open()?.call("profile_add", request)?;
             Ok(print(&profile, json, |p| format!("added profile {}\n", text(p, "name"))))
+        }
+        Profile::Set { name, program, args, env, policy, allow } => {
+            let given = |list: Vec<String>| Some(list).filter(|list| !list.is_empty());
+            let env: BTreeMap<&str, Option<&str>> = env
+                .iter()
+                .map(|pair| {
+                    pair.split_once('=').map_or((pair.as_str(), None), |(name, value)| (name, Some(value)))
+                })
+                .collect();
+            let request = json!({
+                "profile": name,
+                "program": program.map(absolute_if_path).transpose()?,
+                "args": given(args),
+                "env": env,
+                "policy": policy.map(Policy::word),
+                "allow_prefixes": given(allow),
+            });
+            let profile = Connection::open()?.call("profile_set", request)?;
+            Ok(print(&profile, json, |p| format!("changed profile {}\n", text(p, "name"))))
+        }
+        Profile::Test { name } => {
+            let said = Connection::open()?.call("profile_test", json!({"profile": name}))?;
+            Ok(print(&said, json, |said| format!("{}\n", text(said, "said"))))
         }
         Profile::List => {
             let profiles = Connection::open()?.ask("profiles_list", json!({}))?;

@@ -56,14 +56,46 @@ pub(crate) struct Waiting {
 
 impl Waiting {
     /// Opens an ask and waits for it.
-    pub(crate) fn open(mut engine: Connection, caller: Caller, mut request: Value) -> Result<Self, ApiError> {
+    pub(crate) fn open(engine: Connection, caller: Caller, request: Value) -> Result<Self, ApiError> {
+        let id = request.get("id").and_then(Value::as_str).unwrap_or_default().to_owned();
+        Self::register("ask_open", &id, engine, caller, request)
+    }
+
+    /// Waits for an ask that is there already.
+    pub(crate) fn attach(engine: Connection, caller: Caller, ask: &str) -> Result<Self, ApiError> {
+        Self::register("ask_attach", ask, engine, caller, json!({"ask": ask}))
+    }
+
+    /// Tells the engine of a new call on the ask `id`. All ids are ours, so a repeat after a lost answer
+    /// asks nothing twice.
+    fn register(
+        method: &str,
+        id: &str,
+        mut engine: Connection,
+        caller: Caller,
+        mut request: Value,
+    ) -> Result<Self, ApiError> {
         let leaving = Leaving::default();
         leave_on_signals(&leaving)?;
         let call = CallFile::create(engine.socket())?;
+        // From here on the engine may know of it, whether or not we hear so.
+        if let Ok(mut leaving) = leaving.lock() {
+            let (socket, call) = (engine.socket().to_owned(), call.id().to_owned());
+            *leaving = Some(Left { socket, ask: id.to_owned(), call });
+        }
         request["call"] = json!(call.id());
-        // The ids are ours, so a repeat after a lost answer asks nothing twice.
-        match engine.ask("ask_open", caller.signed(request)).and_then(Seen::read) {
-            Ok(seen) => Ok(Self { engine, caller, call, leaving, seen }.registered()),
+        let request = caller.signed(request);
+        let registered = engine.ask(method, request).and_then(Seen::read);
+        match registered {
+            Ok(seen) => {
+                // A key may have led to an ask that was there before.
+                if let Ok(mut leaving) = leaving.lock()
+                    && let Some(left) = leaving.as_mut()
+                {
+                    left.ask.clone_from(&seen.ask.id);
+                }
+                Ok(Self { engine, caller, call, leaving, seen })
+            }
             Err(error) => {
                 // An engine that went away may have heard of the call: then it settles the file.
                 if error.code != carillon_api::Code::NoEngine {
@@ -72,35 +104,6 @@ impl Waiting {
                 Err(error)
             }
         }
-    }
-
-    /// Waits for an ask that is there already.
-    pub(crate) fn attach(mut engine: Connection, caller: Caller, ask: &str) -> Result<Self, ApiError> {
-        let leaving = Leaving::default();
-        leave_on_signals(&leaving)?;
-        let call = CallFile::create(engine.socket())?;
-        let request = caller.signed(json!({"ask": ask, "call": call.id()}));
-        match engine.ask("ask_attach", request).and_then(Seen::read) {
-            Ok(seen) => Ok(Self { engine, caller, call, leaving, seen }.registered()),
-            Err(error) => {
-                if error.code != carillon_api::Code::NoEngine {
-                    call.discard();
-                }
-                Err(error)
-            }
-        }
-    }
-
-    fn registered(self) -> Self {
-        let left = Left {
-            socket: self.engine.socket().to_owned(),
-            ask: self.seen.ask.id.clone(),
-            call: self.call.id().to_owned(),
-        };
-        if let Ok(mut leaving) = self.leaving.lock() {
-            *leaving = Some(left);
-        }
-        self
     }
 
     /// Waits until the ask is over, at most for `wait`, and ends the call either way.

@@ -171,7 +171,8 @@ pub enum Effect {
 /// An event that the state has no place for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Rejected {
-    /// The ask is over; its first terminal state stands.
+    /// The ask is over; its first terminal state stands. Something of it has changed, so ask [`due`] what it
+    /// owes: a turn of it may stand in line again.
     AlreadyOver,
     /// No turn of it was under way.
     NoTurn,

@@ -87,6 +87,14 @@ id!(
     /// A call that waits for the answer of an ask.
     CallId
 );
+id!(
+    /// A worktree that Carillon made.
+    WorkdirId
+);
+id!(
+    /// A command of an agent that waits for the user's word.
+    ApprovalId
+);
 
 #[cfg(test)]
 mod tests {

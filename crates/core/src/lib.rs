@@ -11,7 +11,8 @@
 //! Invariants: a terminal state of a run never changes; every `step` names each pair of state and
 //! event, without a wildcard; a verdict is computed from observed facts alone.
 //!
-//! Tests: `tests/run_table.rs` prints every state x event, `tests/properties.rs` drives random
+//! Tests: `tests/tables` prints every state x event, `tests/ask_world` visits every state of a small world
+//! of asks with a crash at every point, `tests/properties.rs` and `tests/ask_properties.rs` drive random
 //! sequences of events; small rules are tested beside their code.
 
 #![deny(clippy::wildcard_enum_match_arm)]
@@ -19,14 +20,19 @@
 pub mod agent;
 pub mod ask;
 pub mod id;
+pub mod judge;
+pub mod limit;
 pub mod limits;
 pub mod message;
 pub mod name;
 pub mod plain;
+pub mod policy;
 pub mod quantity;
 pub mod reconcile;
+pub mod residue;
 pub mod run;
 pub mod task;
 pub mod turn;
 pub mod wake;
 pub mod words;
+pub mod workdir;

@@ -104,6 +104,11 @@ pub const WAKE_PAUSE_MAX_MS: i64 = 30_000;
 /// A turn that is silent for so long on what looks like a question of its own needs attention, in
 /// milliseconds.
 pub const ATTENTION_AFTER_MS: u64 = 15_000;
+/// A program in a terminal that was started so that it tells of its turns may take so long until it is
+/// up, in milliseconds.
+pub const TERMINAL_READY_MS: i64 = 20_000;
+/// A program that reads nothing of a prompt that is typed is waited for so long, in milliseconds.
+pub const TYPING_STALL_MS: u64 = 30_000;
 /// Directories of turns that a headless agent keeps, the newest first.
 pub const TURN_RUNS_KEPT: usize = 20;
 /// Records of asks and turns that are over are kept so long, in milliseconds: ninety days.
@@ -111,8 +116,12 @@ pub const ASK_AGE_MAX_MS: i64 = 90 * 24 * 3_600 * 1_000;
 /// Longest that one call of an MCP client waits for an ask or a task, in seconds: a day. It is also what
 /// a call waits when nobody says how long.
 pub const MCP_WAIT_MAX_S: u64 = 24 * 3_600;
-/// A waiting call of an MCP client looks again, and tells how far it is, so often, in milliseconds.
+/// A waiting call of an MCP client tells that it waits so often, in milliseconds, and at once when it
+/// waits for something else than before.
 pub const MCP_PROGRESS_MS: u64 = 10_000;
+/// A waiting call of an MCP client looks so often what it waits for, in milliseconds. Its end is an
+/// event.
+pub const MCP_LOOK_MS: u64 = 5_000;
 /// Longest message of an MCP client that is read, in bytes. It is passed on in a request of the API,
 /// so it leaves room for what comes around it.
 pub const MCP_MESSAGE_MAX_BYTES: usize = REQUEST_MAX_BYTES - 64 * 1024;
@@ -138,3 +147,29 @@ pub const MCP_CALL_MAX_MS: u64 = 24 * 3_600 * 1_000;
 pub const MCP_START_MAX_MS: u64 = 60_000;
 /// Longest role text that can be an argument of a program, in bytes; the system takes no argument over 128 KiB.
 pub const ROLE_ARGUMENT_MAX_BYTES: usize = 96 * 1024;
+/// A run whose temp directory takes more than this is named to the user, in bytes.
+pub const TEMP_WARN_BYTES: u64 = 5 * 1024 * 1024 * 1024;
+/// A run whose temp directory takes more than this is ended, in bytes.
+pub const TEMP_MAX_BYTES: u64 = 50 * 1024 * 1024 * 1024;
+/// A run with more files and directories than this in its temp directory is named to the user.
+pub const TEMP_WARN_INODES: u64 = 500_000;
+/// A run with more files and directories than this in its temp directory is ended.
+pub const TEMP_MAX_INODES: u64 = 5_000_000;
+/// Temp directories of live runs are measured so often, in milliseconds.
+pub const TEMP_WATCH_MS: u64 = 60_000;
+/// Archives of workdirs that are gone are kept so long, in milliseconds: thirty days.
+pub const ARCHIVE_AGE_MAX_MS: i64 = 30 * 24 * 3_600 * 1_000;
+/// A limit whose end nobody told is tried again after this time, in milliseconds: fifteen minutes.
+pub const LIMIT_PROBE_MS: i64 = 15 * 60 * 1_000;
+/// After a limit the agents of a profile go on one after the other, so far apart, in milliseconds.
+pub const LIMIT_SPREAD_MS: i64 = 1_000;
+/// Most that is added to the end of a limit before it is tried, in milliseconds.
+pub const LIMIT_JITTER_MS: i64 = 1_500;
+/// A turn that tries a limit and goes on for so long has passed it, in milliseconds.
+pub const LIMIT_PASSED_MS: i64 = 15_000;
+/// An approval that nobody gives is over after this time, in milliseconds: one hour.
+pub const APPROVAL_MAX_MS: i64 = 60 * 60 * 1_000;
+/// Most prefixes of commands that a profile allows without asking.
+pub const PREFIXES_MAX: usize = 100;
+/// Newest tasks of a project that are looked at to tell whether a workdir is free.
+pub const TASKS_LOOKED_AT: usize = 10_000;

@@ -1,6 +1,6 @@
 //! The machine of one attempt of a background task.
 //!
-//! `Queued → Starting → Running → Succeeded | Failed | TimedOut | Cancelled | Lost`. Being terminal
+//! `AwaitingApproval → Queued → Starting → Running → Succeeded | Failed | TimedOut | Cancelled | Lost`. Being terminal
 //! belongs to the attempt: its first terminal state stands. A retry is a new attempt, which begins
 //! in `Queued` and is made only when the one before is over. A cancel of a live attempt is a
 //! recorded request that the supervisor honours; what the supervisor then records decides.
@@ -26,6 +26,8 @@ pub enum Failure {
 /// Where an attempt stands.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum State {
+    /// It waits for the user's word.
+    AwaitingApproval,
     /// It waits for a free slot.
     Queued,
     /// It has a slot and its supervisor is on its way up.
@@ -51,7 +53,7 @@ impl State {
     /// Whether nothing can change any more.
     pub fn is_terminal(&self) -> bool {
         match self {
-            Self::Queued | Self::Starting | Self::Running => false,
+            Self::AwaitingApproval | Self::Queued | Self::Starting | Self::Running => false,
             Self::Succeeded | Self::Failed(_) | Self::TimedOut | Self::Cancelled { .. } | Self::Lost(_) => {
                 true
             }
@@ -62,7 +64,8 @@ impl State {
     pub fn holds_slot(&self) -> bool {
         match self {
             Self::Starting | Self::Running => true,
-            Self::Queued
+            Self::AwaitingApproval
+            | Self::Queued
             | Self::Succeeded
             | Self::Failed(_)
             | Self::TimedOut
@@ -75,6 +78,8 @@ impl State {
 /// What happened to an attempt.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Event {
+    /// The user lets it run.
+    Approved,
     /// It got a slot.
     Claimed,
     /// Its supervisor answers.
@@ -104,6 +109,10 @@ pub enum Effect {
 /// An event that the state has no place for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Rejected {
+    /// It waits for the user's word.
+    NotApproved,
+    /// It needs no word of the user's any more.
+    AlreadyApproved,
     /// The attempt is over; its first terminal state stands.
     AlreadyOver,
     /// It has a slot already.
@@ -119,12 +128,19 @@ pub enum Rejected {
 /// Takes one step.
 pub fn step(state: &State, event: Event) -> Result<(State, Vec<Effect>), Rejected> {
     match state {
+        State::AwaitingApproval => match event {
+            Event::Approved => Ok((State::Queued, vec![Effect::FillSlots])),
+            Event::CancelRequested { by } => Ok((State::Cancelled { by }, vec![Effect::TellOwner])),
+            Event::Claimed | Event::Began | Event::RunOver(_) => Err(Rejected::NotApproved),
+        },
         State::Queued => match event {
+            Event::Approved => Err(Rejected::AlreadyApproved),
             Event::Claimed => Ok((State::Starting, vec![Effect::Launch])),
             Event::CancelRequested { by } => Ok((State::Cancelled { by }, vec![Effect::TellOwner])),
             Event::Began | Event::RunOver(_) => Err(Rejected::NoRun),
         },
         State::Starting => match event {
+            Event::Approved => Err(Rejected::AlreadyApproved),
             Event::Claimed => Err(Rejected::AlreadyClaimed),
             Event::Began => Ok((State::Running, vec![])),
             Event::RunOver(run) => over(&run, false),
@@ -132,6 +148,7 @@ pub fn step(state: &State, event: Event) -> Result<(State, Vec<Effect>), Rejecte
             Event::CancelRequested { .. } => Ok((State::Starting, vec![Effect::StopRun])),
         },
         State::Running => match event {
+            Event::Approved => Err(Rejected::AlreadyApproved),
             Event::Claimed => Err(Rejected::AlreadyClaimed),
             Event::Began => Err(Rejected::AlreadyRunning),
             Event::RunOver(run) => over(&run, true),
@@ -139,9 +156,11 @@ pub fn step(state: &State, event: Event) -> Result<(State, Vec<Effect>), Rejecte
         },
         State::Succeeded | State::Failed(_) | State::TimedOut | State::Cancelled { .. } | State::Lost(_) => {
             match event {
-                Event::Claimed | Event::Began | Event::RunOver(_) | Event::CancelRequested { .. } => {
-                    Err(Rejected::AlreadyOver)
-                }
+                Event::Approved
+                | Event::Claimed
+                | Event::Began
+                | Event::RunOver(_)
+                | Event::CancelRequested { .. } => Err(Rejected::AlreadyOver),
             }
         }
     }
@@ -179,7 +198,7 @@ fn over(run: &run::State, began: bool) -> Result<(State, Vec<Effect>), Rejected>
 /// The end of an attempt in words for people, `None` while it goes on.
 pub fn in_words(state: &State) -> Option<String> {
     Some(match state {
-        State::Queued | State::Starting | State::Running => return None,
+        State::AwaitingApproval | State::Queued | State::Starting | State::Running => return None,
         State::Succeeded => "succeeded".to_owned(),
         State::Failed(Failure::Exit(code)) => format!("exited {code}"),
         State::Failed(Failure::Signal(signal)) => {
@@ -191,6 +210,8 @@ pub fn in_words(state: &State) -> Option<String> {
         State::Cancelled { by } => match by.as_str() {
             "user" => "cancelled by you".to_owned(),
             "app_exit" => "cancelled when Carillon quit".to_owned(),
+            "denied" => "not run: you did not approve it".to_owned(),
+            "approval_expired" => "not run: nobody approved it in time".to_owned(),
             "ask_over" => "cancelled because the ask that it belongs to is over".to_owned(),
             other => format!("cancelled by {other}"),
         },

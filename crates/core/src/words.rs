@@ -43,6 +43,8 @@ pub struct Profile {
     pub version: Option<String>,
     /// What its agents may run in the background.
     pub policy: Policy,
+    /// Beginnings of commands that need no approval.
+    pub allow_prefixes: Vec<String>,
 }
 
 /// What the user looks at when he looks at an agent.

@@ -84,6 +84,7 @@ mod tasks {
             Just(run::State::Running),
         ];
         prop_oneof![
+            Just(Event::Approved),
             Just(Event::Claimed),
             Just(Event::Began),
             Just(Event::CancelRequested { by: "user".into() }),
@@ -96,9 +97,10 @@ mod tasks {
         /// the one before is over.
         #[test]
         fn one_live_attempt_one_end_each_one_message_each(
-            events in prop::collection::vec(prop_oneof![event().prop_map(Some), Just(None)], 0..60)
+            waits in any::<bool>(),
+            events in prop::collection::vec(prop_oneof![event().prop_map(Some), Just(None)], 0..60),
         ) {
-            let mut attempts = vec![State::Queued];
+            let mut attempts = vec![if waits { State::AwaitingApproval } else { State::Queued }];
             let mut messages = 0;
             for event in events {
                 let before = attempts.clone();
@@ -110,7 +112,8 @@ mod tasks {
                         if let Ok((next, effects)) = step(latest, event) {
                             messages += effects.iter().filter(|e| **e == Effect::TellOwner).count();
                             let frees = latest.holds_slot() && !next.holds_slot();
-                            prop_assert_eq!(frees, effects.contains(&Effect::FillSlots));
+                            let joins = *latest == State::AwaitingApproval && next == State::Queued;
+                            prop_assert_eq!(frees || joins, effects.contains(&Effect::FillSlots));
                             *latest = next;
                         }
                     }

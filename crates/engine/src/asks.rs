@@ -56,6 +56,7 @@ pub(crate) fn children_of(db: &Db, id: &AskId) -> Result<Vec<ChildView>, SqlErro
 
 fn child_of_task(row: &TaskRow, attempt: AttemptRow) -> ChildView {
     let (word, end) = match &attempt.state {
+        task::State::AwaitingApproval => ("awaiting_approval", None),
         task::State::Queued => ("queued", None),
         task::State::Starting => ("starting", None),
         task::State::Running => ("running", None),
@@ -69,7 +70,8 @@ fn child_of_task(row: &TaskRow, attempt: AttemptRow) -> ChildView {
         task::State::Succeeded => (Some(0), None),
         task::State::Failed(task::Failure::Exit(code)) => (Some(*code), None),
         task::State::Failed(task::Failure::Signal(signal)) => (None, Some(*signal)),
-        task::State::Queued
+        task::State::AwaitingApproval
+        | task::State::Queued
         | task::State::Starting
         | task::State::Running
         | task::State::TimedOut

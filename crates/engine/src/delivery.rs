@@ -10,12 +10,17 @@ use carillon_store::messages::{self, Kind, MessageRow};
 use crate::asks::{final_of, reason_of};
 use crate::error::Error;
 use crate::main_loop::{MainLoop, now_ms};
+use crate::world::CallState;
 
 impl MainLoop {
     /// Sees that the answer of an ask that is over reaches its caller. Repeating it is harmless.
     pub(crate) fn deliver(&mut self, row: &AskRow) -> Result<(), Error> {
         let waiting = self.store.read(|db| calls::of_ask(db, &row.id))?;
-        let lives: Vec<bool> = waiting.iter().map(|call| self.world().call_lives(call)).collect();
+        let found: Vec<CallState> = waiting.iter().map(|call| self.world().call_state(call)).collect();
+        if let Some(at) = found.iter().position(|state| *state == CallState::Written) {
+            return self.call_delivered(&row.id, &waiting[at]);
+        }
+        let lives: Vec<bool> = found.iter().map(|state| *state == CallState::Waits).collect();
         match ask::route(row.caller.is_some(), &lives) {
             Route::Call => {
                 for (call, _) in waiting.into_iter().zip(lives).filter(|(_, lives)| *lives) {
@@ -117,9 +122,15 @@ impl MainLoop {
     /// A waiting call ends without the answer: the answer takes another way.
     pub(crate) fn call_left(&mut self, call: &CallId) -> Result<(), Error> {
         let waiting = self.store.read(asks_with_calls)?;
+        let is_written = self.world().call_state(call) == CallState::Written;
+        for (row, calls) in &waiting {
+            if is_written && calls.contains(call) {
+                return self.call_delivered(&row.id, call);
+            }
+        }
         self.store.write(|tx| calls::delete(tx, call))?;
         for (row, calls) in waiting {
-            if calls.contains(call) && row.state.is_terminal() && row.delivered.is_none() {
+            if calls.contains(call) && row.delivered.is_none() {
                 self.deliver(&row)?;
             }
         }
@@ -130,7 +141,7 @@ impl MainLoop {
     /// As [`MainLoop::call_left`], told by the lock of its client.
     pub(crate) fn call_gone(&mut self, call: &CallId) {
         // A client that took its lock again meanwhile goes on waiting.
-        if self.world().call_lives(call) {
+        if self.world().call_state(call) == CallState::Waits {
             let call = call.clone();
             self.act_later(move |world, report| world.watch_call(&call, report.clone()));
         } else if let Err(error) = self.call_left(call) {
@@ -145,7 +156,7 @@ impl MainLoop {
     /// Removes calls of earlier times whose client is gone; called by a boot.
     pub(crate) fn settle_calls(&mut self) -> Result<(), Error> {
         for call in self.store.read(calls::all)? {
-            if !self.world().call_lives(&call) {
+            if self.world().call_state(&call) != CallState::Waits {
                 self.call_left(&call)?;
             }
         }

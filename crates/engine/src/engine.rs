@@ -34,6 +34,8 @@ pub(crate) struct Inner {
     pub(crate) config: Config,
     pub(crate) paths: Paths,
     pub(crate) notices: Mutex<Vec<Notice>>,
+    /// Held while git merges, removes or brings back a workdir.
+    pub(crate) workdir_work: Mutex<()>,
     pub(crate) down: Once,
     /// Held for as long as the handle lives.
     _lock: File,
@@ -112,12 +114,14 @@ impl Engine {
             newest,
             paths,
             notices: Mutex::new(notices),
+            workdir_work: Mutex::new(()),
             down: Once::new(),
             _lock: lock,
             config,
         };
         let engine = Self { inner: Arc::new(inner) };
         engine.sweep_in_background();
+        engine.look_after_workdirs();
         Ok(engine)
     }
 
@@ -204,6 +208,34 @@ impl Engine {
     ) -> Result<T, Error> {
         let reader = self.inner.reader.lock().unwrap_or_else(PoisonError::into_inner);
         Ok(reader.read(work)?)
+    }
+
+    /// Workdirs that are merged or given up go when their last task or ask is over: each end is a
+    /// change, so each change is a reason to look.
+    fn look_after_workdirs(&self) {
+        let (weak, newest) = (Arc::downgrade(&self.inner), self.inner.newest.clone());
+        let far = Duration::from_secs(24 * 3_600);
+        // Read before anybody can ask for more: only these were cut short.
+        let cut_short = self.workdirs_on_their_way();
+        let work = move || {
+            if let Some(inner) = weak.upgrade() {
+                Self { inner }.settle_workdirs(cut_short);
+            }
+            while let Some(inner) = weak.upgrade() {
+                let seen = newest.get();
+                let engine = Self { inner };
+                let waiting = engine.workdirs_on_their_way();
+                engine
+                    .settle_workdirs(waiting.into_iter().filter(|row| row.state.waits_for_work()).collect());
+                drop(engine);
+                while newest.get() == seen && weak.strong_count() > 0 {
+                    newest.wait(seen, Instant::now() + far);
+                }
+            }
+        };
+        if let Err(error) = std::thread::Builder::new().name("workdirs".to_owned()).spawn(work) {
+            tracing::warn!(%error, "no thread for workdirs; the next start goes on with them");
+        }
     }
 
     fn sweep_in_background(&self) {

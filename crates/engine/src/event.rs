@@ -28,6 +28,10 @@ pub(crate) enum Event {
     CallGone { call: CallId },
     /// A prompt was typed into a terminal.
     HandedOver { turn: TurnId, result: Result<(), String> },
+    /// A terminal was taken when a prompt was to be typed.
+    HandOverPostponed { turn: TurnId },
+    /// A program that needed attention goes on.
+    AttentionOver { run: RunId },
     /// A terminal may have become free.
     TerminalChanged { run: RunId },
     /// A time has come.
@@ -53,6 +57,8 @@ impl Event {
             Self::HandedOver { turn, result } => {
                 Some(Self::HandedOver { turn: turn.clone(), result: result.clone() })
             }
+            Self::HandOverPostponed { turn } => Some(Self::HandOverPostponed { turn: turn.clone() }),
+            Self::AttentionOver { run } => Some(Self::AttentionOver { run: run.clone() }),
             Self::TerminalChanged { run } => Some(Self::TerminalChanged { run: run.clone() }),
             Self::Due(timer) => Some(Self::Due(timer.clone())),
         }
@@ -70,6 +76,8 @@ impl Event {
             | Self::DirDropped { .. }
             | Self::CallGone { .. }
             | Self::HandedOver { .. }
+            | Self::HandOverPostponed { .. }
+            | Self::AttentionOver { .. }
             | Self::TerminalChanged { .. }
             | Self::Due(_) => None,
         }
@@ -83,11 +91,13 @@ impl Event {
             | Self::RunOver { .. }
             | Self::CallGone { .. }
             | Self::HandedOver { .. }
+            | Self::HandOverPostponed { .. }
             | Self::TerminalChanged { .. }
             | Self::Due(_) => true,
             Self::RunBegan { .. }
             | Self::TempBuried { .. }
             | Self::DirDropped { .. }
+            | Self::AttentionOver { .. }
             | Self::Closed { .. } => false,
         }
     }

@@ -15,6 +15,7 @@
 //! Tests: `tests/` drives the loop with a fake world; what needs real processes stands in the
 //! repository's `tests/`.
 
+mod approvals;
 mod asks;
 pub mod config;
 mod delivery;
@@ -25,14 +26,18 @@ mod event;
 pub mod host;
 mod main_loop;
 mod newest;
+mod own_env;
+mod questions;
 mod queue;
 mod recover;
 pub mod requests;
 mod rules;
 pub mod seam;
 mod secrets;
+mod session_limits;
 pub mod settings;
 mod shutdown;
+mod terminals;
 mod timers;
 mod turns;
 mod wakes;
@@ -41,4 +46,5 @@ pub mod world;
 pub use config::{Config, Paths};
 pub use engine::Engine;
 pub use error::{Error, OpenError};
+pub use own_env::own_env;
 pub use shutdown::AtExit;

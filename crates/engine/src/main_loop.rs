@@ -1,5 +1,6 @@
 //! The loop: takes an event, lets `core` decide, commits, acts.
 
+use std::collections::HashMap;
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
@@ -12,7 +13,7 @@ use crate::queue::Lent;
 use crate::seam;
 use crate::timers::{Timer, Timers};
 use crate::world::{Facts, Report, TempPlace, World};
-use carillon_core::id::RunId;
+use carillon_core::id::{AgentId, RunId};
 use carillon_core::limits;
 use carillon_core::reconcile::Observed;
 use carillon_core::run::{self, Effect, State};
@@ -31,6 +32,8 @@ pub struct MainLoop {
     pub(crate) lent: Lent,
     /// What is to be done at a stated time.
     pub(crate) timers: Timers,
+    /// Agents that go on later after a limit, and when, in Unix milliseconds.
+    pub(crate) resting: HashMap<AgentId, i64>,
     /// When old tasks were looked for last.
     pub(crate) retired: Instant,
     /// What in this batch a crash would be telling about; see [`crate::seam`].
@@ -76,6 +79,7 @@ impl MainLoop {
             accepting: true,
             lent: Lent::new(),
             timers: Timers::default(),
+            resting: HashMap::new(),
             retired: Instant::now(),
             marks: Vec::new(),
             later: Vec::new(),
@@ -153,9 +157,15 @@ impl MainLoop {
                 }
                 Event::CallGone { call } => self.call_gone(&call),
                 Event::HandedOver { turn, result } => self.handed_over(&turn, result),
+                Event::HandOverPostponed { turn } => self.hand_over_postponed(&turn),
+                Event::AttentionOver { run } => self.attention_changed(&run),
                 Event::TerminalChanged { run } => self.terminal_changed(&run),
                 Event::Due(Timer::Deadline(ask)) => self.deadline(&ask),
+                Event::Due(Timer::Attention(run)) => self.look_for_questions(&run),
                 Event::Due(Timer::Wake(agent)) => self.next_turn(&agent),
+                Event::Due(Timer::Limit(profile)) => self.limit_due(&profile),
+                Event::Due(Timer::LimitPassed(profile)) => self.limit_passed(&profile),
+                Event::Due(Timer::Approval(approval)) => self.approval_due(&approval),
                 Event::Closed { done } => closed = Some(done),
             }
         }
@@ -344,4 +354,52 @@ fn with_facts(mut row: RunRow, facts: &Facts) -> RunRow {
 pub(crate) fn now_ms() -> i64 {
     let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
     i64::try_from(since.as_millis()).unwrap_or(i64::MAX)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::config::Config;
+    use crate::host::Host;
+    use std::sync::mpsc;
+
+    /// What the ledger cannot begin must not be done outside a transaction, where its writes would stand
+    /// without the acts that belong to them.
+    #[test]
+    fn nothing_is_done_of_a_batch_that_cannot_be_begun_and_the_worlds_reports_come_again() {
+        let temp = tempfile::tempdir().expect("a directory");
+        let config = Config {
+            home: temp.path().to_owned(),
+            home_is_chosen: true,
+            carillon_binary: "/no/such/carillon".into(),
+            from_terminal: true,
+        };
+        let store = Store::open(&temp.path().join("carillon.db"), 0).expect("a ledger").store;
+        let (events, reported) = mpsc::channel();
+        let world = Arc::new(Arc::new(Host::new(&config)));
+        let (mut this, _newest) = MainLoop::new(store, world, config.paths(), events).expect("a loop");
+        // A transaction that is open already: the next one is refused, and not because of others.
+        this.store.read(|db| db.execute_batch("BEGIN")).expect("begin");
+
+        let run = RunId::parse("0123456789abcdef0123456789abcdef").expect("an id");
+        let request = |done: mpsc::Sender<()>| Event::Requested(Box::new(move |_| drop(done.send(()))));
+        let (done, answer) = mpsc::channel();
+        let (closing, closed) = mpsc::channel();
+        let batch = vec![Event::RunOver { run: run.clone() }, request(done), Event::Closed { done: closing }];
+        let told = this.run_batch(batch).expect("who waits for the end is not forgotten");
+        assert_eq!(answer.recv(), Err(mpsc::RecvError), "who asked hears that nobody answers");
+        told.send(()).expect("the one who waits");
+        closed.recv().expect("the word");
+        match reported.recv_timeout(Duration::from_secs(20)) {
+            Ok(Event::RunOver { run: again }) => assert_eq!(again, run),
+            Ok(_) => panic!("something else was reported"),
+            Err(error) => panic!("the report does not come again: {error}"),
+        }
+        assert!(reported.try_recv().is_err(), "and nothing else comes");
+
+        this.store.read(|db| db.execute_batch("ROLLBACK")).expect("rollback");
+        let (done, answer) = mpsc::channel();
+        assert!(this.run_batch(vec![request(done)]).is_none());
+        assert_eq!(answer.recv(), Ok(()), "and then it goes on");
+    }
 }

@@ -147,6 +147,10 @@ impl MainLoop {
             false => self.message_of(row, attempt, &state, ended_ms),
         };
         self.store.write(|tx| match &state {
+            State::AwaitingApproval => Ok(()),
+            State::Queued if attempt.state == State::AwaitingApproval => {
+                attempts::set_approved(tx, attempt).map(drop)
+            }
             State::Queued => attempts::set_queued_again(tx, attempt).map(drop),
             State::Starting => Ok(()),
             State::Running => {
@@ -164,6 +168,9 @@ impl MainLoop {
                 Ok(())
             }
         })?;
+        if state.is_terminal() && attempt.state == State::AwaitingApproval {
+            self.forget_approval(attempt)?;
+        }
         if state.is_terminal() && self.retired.elapsed() > RETIRE_EVERY {
             self.retire_tasks()?;
         }

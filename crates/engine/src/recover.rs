@@ -59,6 +59,8 @@ impl MainLoop {
         let needed = self.store.read(carillon_store::tasks::env_keys)?.into_iter().collect();
         crate::envs::keep_only(&self.paths.envs, &needed);
         self.fill_all_slots()?;
+        self.recover_limits()?;
+        self.recover_approvals()?;
         self.recover_turns()?;
         self.recover_asks()?;
         Ok(found)

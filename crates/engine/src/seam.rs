@@ -37,12 +37,24 @@ pub const ASK_SEAMS: &[&str] = &[
     "after the commit: note accepted",
 ];
 
+/// The seams that only the typing of a prompt has.
+pub const TYPING_SEAMS: &[&str] = &["a part of a prompt typed", "a prompt typed", "a prompt sent off"];
+
+/// The seams that only workdirs have.
+pub const WORKDIR_SEAMS: &[&str] = &[
+    "before the commit: workdir recorded",
+    "after the commit: workdir recorded",
+    "before the commit: workdir changed",
+    "after the commit: workdir changed",
+];
+
 /// The engine is at this seam.
 #[cfg(debug_assertions)]
 pub(crate) fn reach(name: &str) {
     use std::sync::OnceLock;
     static DIE_AT: OnceLock<Option<String>> = OnceLock::new();
-    debug_assert!(SEAMS.contains(&name) || ASK_SEAMS.contains(&name), "{name:?} is not on the list");
+    let mut all = [SEAMS, ASK_SEAMS, TYPING_SEAMS, WORKDIR_SEAMS].into_iter().flatten();
+    debug_assert!(all.any(|known| *known == name), "{name:?} is not on the list");
     let die_at = DIE_AT.get_or_init(|| std::env::var("CARILLON_DIE_AT").ok());
     if die_at.as_deref() == Some(name) {
         let _ = rustix::process::kill_process(rustix::process::getpid(), rustix::process::Signal::KILL);

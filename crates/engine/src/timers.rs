@@ -4,7 +4,7 @@
 use std::collections::BTreeSet;
 use std::time::Duration;
 
-use carillon_core::id::{AgentId, AskId};
+use carillon_core::id::{AgentId, ApprovalId, AskId, ProfileId, RunId};
 
 /// What a time is for.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -13,6 +13,14 @@ pub(crate) enum Timer {
     Deadline(AskId),
     /// An agent may be woken again.
     Wake(AgentId),
+    /// A program may have been quiet for long enough to be asking something.
+    Attention(RunId),
+    /// The limit of a profile may be over.
+    Limit(ProfileId),
+    /// The turn that tries whether a limit is over has gone on for long enough.
+    LimitPassed(ProfileId),
+    /// Nobody has given his word in time.
+    Approval(ApprovalId),
 }
 
 /// Longest sleep: the wall clock may be set, and the machine may have slept.
@@ -28,6 +36,13 @@ impl Timers {
     /// At this time, in Unix milliseconds.
     pub(crate) fn set(&mut self, at_ms: i64, timer: Timer) {
         self.due.insert((at_ms, timer));
+    }
+
+    /// At this time, unless it is to come anyway.
+    pub(crate) fn set_once(&mut self, at_ms: i64, timer: Timer) {
+        if !self.due.iter().any(|(_, known)| *known == timer) {
+            self.set(at_ms, timer);
+        }
     }
 
     /// How long the loop may sleep; `None` when nothing is to come.
@@ -66,6 +81,9 @@ mod tests {
         assert_eq!(timers.take(200), [wake(1), wake(2)]);
         assert_eq!(timers.take(200), []);
         timers.take(300);
+        timers.set_once(400, wake(5));
+        timers.set_once(350, wake(5));
+        assert_eq!((timers.take(399), timers.take(400)), (vec![], vec![wake(5)]));
         timers.set(10_000_000, wake(4));
         assert_eq!(timers.rest(0), Some(SLEEP_MAX));
     }

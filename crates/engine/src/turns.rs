@@ -20,9 +20,6 @@ use crate::queue::new_run;
 use crate::secrets;
 use crate::world::{AgentOrder, BaseEnv, Facts, LaunchOrder, OrderIo, What};
 
-/// A terminal that nobody has looked at yet.
-const SIZE_UNSEEN: OrderIo = OrderIo::Terminal { cols: 80, rows: 24 };
-
 /// A turn that stands in line.
 pub(crate) fn queued(
     agent: AgentId,
@@ -48,8 +45,8 @@ pub(crate) fn queued(
 }
 
 /// A turn that was chosen, with the messages that it takes along.
-struct Chosen {
-    turn: TurnRow,
+pub(crate) struct Chosen {
+    pub(crate) turn: TurnRow,
     /// The turn is made now; else it stands in line.
     is_new: bool,
     messages: Vec<MessageRow>,
@@ -68,7 +65,10 @@ impl MainLoop {
             return Ok(());
         }
         let Some(agent) = self.store.read(|db| agents::get(db, id))? else { return Ok(()) };
-        if agent.stopped_by_user || self.store.read(|db| turns::live_of(db, id))?.is_some() {
+        if agent.stopped_by_user || self.is_limited(&agent)? || self.rests(id) {
+            return Ok(());
+        }
+        if self.store.read(|db| turns::live_of(db, id))?.is_some() {
             return Ok(());
         }
         let live = self.store.read(|db| runs::newest_of(db, id))?.filter(|run| !run.state.is_terminal());
@@ -88,27 +88,13 @@ impl MainLoop {
         }
     }
 
-    fn next_turn_in_terminal(&mut self, agent: &Agent, run: &RunRow) -> Result<(), Error> {
-        if run.state != run::State::Running {
-            return Ok(());
-        }
-        let queued = self.store.read(|db| turns::queued_of(db, &agent.id))?;
-        let (pending, _) = self.store.read(|db| messages::waiting_for(db, &agent.id))?;
-        if queued == 0 && pending == 0 {
-            return Ok(());
-        }
-        let facts = self.world().terminal_facts(&run.id);
-        if facts.typing || facts.busy {
-            let run = run.id.clone();
-            self.act_later(move |world, report| world.watch_terminal(&run, report.clone()));
-            return Ok(());
-        }
-        let Some(chosen) = self.choose(agent, true, facts.typing)? else { return Ok(()) };
-        self.begin_in_terminal(run, chosen)
-    }
-
     /// What comes next, the oldest first: a turn in line, or all messages together.
-    fn choose(&mut self, agent: &Agent, idle: bool, typing: bool) -> Result<Option<Chosen>, Error> {
+    pub(crate) fn choose(
+        &mut self,
+        agent: &Agent,
+        idle: bool,
+        typing: bool,
+    ) -> Result<Option<Chosen>, Error> {
         let first = self.store.read(|db| turns::next_of(db, &agent.id))?;
         let (_, since) = self.store.read(|db| messages::waiting_for(db, &agent.id))?;
         let older = match (&first, since) {
@@ -139,15 +125,13 @@ impl MainLoop {
         Ok(())
     }
 
-    fn begin_in_terminal(&mut self, run: &RunRow, chosen: Chosen) -> Result<(), Error> {
-        self.commit_claim(&chosen, &run.id, None)?;
-        let (run, id, prompt) = (run.id.clone(), chosen.turn.id, chosen.turn.prompt);
-        self.act_later(move |world, report| world.hand_over(&run, &id, prompt, report.clone()));
-        Ok(())
-    }
-
     /// The claim, the run and the messages that go along: one transaction.
-    fn commit_claim(&mut self, chosen: &Chosen, run: &RunId, new_run: Option<&RunRow>) -> Result<(), Error> {
+    pub(crate) fn commit_claim(
+        &mut self,
+        chosen: &Chosen,
+        run: &RunId,
+        new_run: Option<&RunRow>,
+    ) -> Result<(), Error> {
         let turn = &chosen.turn;
         turn::step(&turn.state, Event::Claimed)
             .map_err(|e| Error::failed(format!("the turn cannot begin: {e:?}"), "try again"))?;
@@ -176,7 +160,7 @@ impl MainLoop {
     }
 
     /// Everything for the start of an agent's program. A failure still has a run, which tells it.
-    fn order_of(
+    pub(crate) fn order_of(
         &self,
         agent: &Agent,
         prompt: &str,
@@ -240,22 +224,6 @@ impl MainLoop {
         })
     }
 
-    /// Starts the terminal of an agent that is asked and is not there.
-    fn start_terminal(&mut self, agent: &Agent) -> Result<(), Error> {
-        let (run, order) = match self.order_of(agent, "", SIZE_UNSEEN) {
-            Ok((run, order)) => (run, Ok(order)),
-            Err((run, message)) => (run, Err(message)),
-        };
-        self.store.write(|tx| runs::insert_starting(tx, &run))?;
-        match order {
-            Ok(order) => self.act_later(move |world, report| world.launch(*order, report.clone())),
-            Err(message) => {
-                self.advance(&run.id, run::Event::LaunchFailed { message }, &Facts::default());
-            }
-        }
-        Ok(())
-    }
-
     /// What a new state of a run means for the agent whose it is.
     pub(crate) fn advance_turn(&mut self, row: &RunRow, state: &run::State, facts: &Facts) {
         let Some(agent) = row.agent.clone() else { return };
@@ -279,6 +247,7 @@ impl MainLoop {
             (run::State::Running, Some(turn)) if is_headless => {
                 let started_ms = facts.started_ms.unwrap_or_else(now_ms);
                 self.store.write(|tx| turns::set_running(tx, &turn, started_ms))?;
+                self.look_for_questions_later(&row.id);
             }
             (run::State::Running, _) => self.next_turn(agent),
             (run::State::Ended(_) | run::State::Lost(_), Some(turn)) => {
@@ -346,7 +315,7 @@ impl MainLoop {
     }
 
     /// Nothing of it was ever started, so it waits again; it is still the same turn.
-    fn begin_again(&mut self, turn: &TurnRow) -> Result<(), Error> {
+    pub(crate) fn begin_again(&mut self, turn: &TurnRow) -> Result<(), Error> {
         match turn::step(&turn.state, Event::NeverBegan) {
             Ok((State::Queued, _)) => {
                 let carried = self.store.read(|db| messages::claimed_by(db, &turn.id))?;
@@ -444,10 +413,13 @@ impl MainLoop {
             tracing::debug!(turn = %turn.id, "the end of a turn came late");
             return Ok(());
         };
-        let handed_over = turn.started_ms.is_some() || turn.state == State::Running;
+        let handed_over = turn.started_ms.is_some()
+            || turn.state == State::Running
+            || turn.run.as_ref().is_some_and(|run| self.world().was_handed_over(run, &turn.id));
         self.marks.push("turn over");
         self.finish(&turn, state, ended_ms, handed_over)?;
         self.note_wake(&turn, &end)?;
+        self.note_limit(&turn, &end)?;
         if let Some(ask) = turn.ask.clone() {
             self.tell_ask(&ask, &turn, end, ended_ms)?;
         }
@@ -498,13 +470,13 @@ impl MainLoop {
             End::Failed { reason } | End::Interrupted { reason, resume: false } => TurnEnd::Failed { reason },
             // The next start goes on with it where the agent's program can.
             End::Interrupted { resume: true, .. } => return Ok(()),
-            End::Limited { until_ms, .. } => return self.wait_for_limit(turn, until_ms),
+            End::Limited { .. } => return self.wait_for_limit(turn),
         };
         self.step_ask(ask, AskEvent::TurnOver(end))
     }
 
     /// Nothing is wrong with the question: it stands in line again, for when the limit is over.
-    fn wait_for_limit(&mut self, turn: &TurnRow, _until_ms: Option<i64>) -> Result<(), Error> {
+    fn wait_for_limit(&mut self, turn: &TurnRow) -> Result<(), Error> {
         let again = queued(
             turn.agent.clone(),
             turn.project.clone(),
@@ -546,61 +518,13 @@ impl MainLoop {
     /// A headless turn goes with its process; in a terminal its program is asked to break off.
     fn stop_turn(&mut self, turn: &TurnRow, run: RunId) -> Result<(), Error> {
         let Some(agent) = self.store.read(|db| agents::get(db, &turn.agent))? else { return Ok(()) };
-        if agent.mode == Mode::Headless {
-            self.act_later(move |world, _| {
-                world.stop(&run, crate::asks::BY_ASK);
-            });
-            return Ok(());
+        if agent.mode == Mode::Terminal {
+            return self.break_off_turn(&agent, turn, run);
         }
-        let all = self.store.read(profiles::list)?;
-        let adapter = all.into_iter().find(|p| p.id == agent.profile).map(|p| p.adapter).unwrap_or_default();
-        self.act_later(move |world, _| world.interrupt(&run, &adapter));
-        let reason = "its ask is over".to_owned();
-        self.end_turn(turn.clone(), End::Interrupted { reason, resume: false }, now_ms())
-    }
-
-    /// A prompt was typed into a terminal, or could not be.
-    pub(crate) fn handed_over(&mut self, id: &TurnId, result: Result<(), String>) {
-        let done = match self.store.read(|db| turns::get(db, id)) {
-            Ok(Some(turn)) => self.after_hand_over(turn, result),
-            Ok(None) => Ok(()),
-            Err(error) => Err(error.into()),
-        };
-        if let Err(error) = done {
-            tracing::error!(%error, turn = %id, "the hand-over of a turn could not be written");
-        }
-    }
-
-    fn after_hand_over(&mut self, turn: TurnRow, result: Result<(), String>) -> Result<(), Error> {
-        if turn.state != State::Starting {
-            return Ok(());
-        }
-        match result {
-            Ok(()) => {
-                let now = now_ms();
-                self.store.write(|tx| turns::set_running(tx, &turn, now))?;
-                let tells = turn.run.as_ref().is_some_and(|run| self.world().terminal_facts(run).tells_ends);
-                let turn = TurnRow { state: State::Running, started_ms: Some(now), ..turn };
-                match (tells, turn.ask.is_some()) {
-                    (true, _) => Ok(()),
-                    // Nobody will say when it is over: handing it over is all that can be done.
-                    (false, false) => self.end_turn(turn, End::Final { text: String::new() }, now),
-                    (false, true) => {
-                        let reason = "the agent works in a terminal and does not tell when its turn ends; a headless agent can be asked".to_owned();
-                        self.end_turn(turn, End::Failed { reason }, now)
-                    }
-                }
-            }
-            Err(reason) => self.end_turn(turn, End::Failed { reason }, now_ms()),
-        }
-    }
-
-    /// A terminal may be free for what waits.
-    pub(crate) fn terminal_changed(&mut self, run: &RunId) {
-        let agent = self.store.read(|db| runs::get(db, run)).ok().flatten().and_then(|row| row.agent);
-        if let Some(agent) = agent {
-            self.next_turn(&agent);
-        }
+        self.act_later(move |world, _| {
+            world.stop(&run, crate::asks::BY_ASK);
+        });
+        Ok(())
     }
 
     /// What a boot does about turns that were cut short: they are gone on with where the agent's
@@ -612,7 +536,10 @@ impl MainLoop {
                 None => None,
             };
             match run {
-                Some(row) if !row.state.is_terminal() => self.hand_over_again(&turn)?,
+                Some(row) if !row.state.is_terminal() => {
+                    self.look_for_questions_later(&row.id);
+                    self.hand_over_again(&turn)?;
+                }
                 Some(row) => {
                     let state = row.state.clone();
                     self.try_advance_turn(&row, &turn.agent.clone(), &state, &Facts::default())?;
@@ -622,16 +549,6 @@ impl MainLoop {
         }
         for turn in self.store.read(turns::to_resume)? {
             self.resume(&turn)?;
-        }
-        Ok(())
-    }
-
-    /// Whether a prompt had been typed when the engine went away is not known in a terminal.
-    fn hand_over_again(&mut self, turn: &TurnRow) -> Result<(), Error> {
-        let agent = self.store.read(|db| agents::get(db, &turn.agent))?;
-        if turn.state == State::Starting && agent.is_some_and(|agent| agent.mode == Mode::Terminal) {
-            let reason = "Carillon ended while it typed the prompt".to_owned();
-            return self.end_turn(turn.clone(), End::Interrupted { reason, resume: true }, now_ms());
         }
         Ok(())
     }

@@ -2,6 +2,7 @@
 
 use std::path::PathBuf;
 use std::sync::mpsc::Sender;
+use std::time::Duration;
 
 use carillon_core::id::{CallId, RunId, TurnId};
 use carillon_core::reconcile::Observed;
@@ -144,6 +145,17 @@ pub struct TurnOutcome {
     pub usage: Usage,
 }
 
+/// What is known of the client of a waiting call.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum CallState {
+    /// It lives, and waits.
+    Waits,
+    /// It is gone, and had written the answer out.
+    Written,
+    /// It is gone.
+    Gone,
+}
+
 /// What is known of an agent's terminal.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct TerminalFacts {
@@ -153,6 +165,17 @@ pub struct TerminalFacts {
     pub busy: bool,
     /// Its program tells when a turn of its ends.
     pub tells_ends: bool,
+    /// Its program has told that it is at a turn, ours or the user's.
+    pub at_turn: bool,
+}
+
+/// How long a program has said nothing.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Quiet {
+    /// In milliseconds.
+    pub for_ms: u64,
+    /// Its last words look like a question, or it has rung the bell.
+    pub asks: bool,
 }
 
 /// The way back: what the world tells the loop.
@@ -195,6 +218,16 @@ impl Report {
         self.send(Event::HandedOver { turn: turn.clone(), result });
     }
 
+    /// The terminal was taken after all: nothing of the turn was typed.
+    pub fn hand_over_postponed(&self, turn: &TurnId) {
+        self.send(Event::HandOverPostponed { turn: turn.clone() });
+    }
+
+    /// The program of a run that needed attention goes on.
+    pub fn attention_over(&self, run: &RunId) {
+        self.send(Event::AttentionOver { run: run.clone() });
+    }
+
     /// What decides whether a terminal is free for a turn may have changed.
     pub fn terminal_changed(&self, run: &RunId) {
         self.send(Event::TerminalChanged { run: run.clone() });
@@ -234,8 +267,8 @@ pub trait World: Send + Sync + 'static {
     ) -> Result<TurnOutcome, String>;
     /// The end of a run's output, as plain text; empty when nothing is kept.
     fn tail_of(&self, run: &RunId, most_bytes: u64) -> String;
-    /// Whether the client of a waiting call lives.
-    fn call_lives(&self, call: &CallId) -> bool;
+    /// What is known of the client of a waiting call.
+    fn call_state(&self, call: &CallId) -> CallState;
     /// Reports once the client of a waiting call is gone.
     fn watch_call(&self, call: &CallId, report: Report);
     /// Nobody waits any more: removes what a waiting call left.
@@ -244,10 +277,21 @@ pub trait World: Send + Sync + 'static {
     fn terminal_facts(&self, run: &RunId) -> TerminalFacts;
     /// Reports once the terminal of a run may have become free. Asked for while a turn waits for it.
     fn watch_terminal(&self, run: &RunId, report: Report);
-    /// Types the prompt of a turn into the terminal of a run and reports.
+    /// Types the prompt of a turn into the terminal of a run and reports. The same once more types what
+    /// had not arrived, and no more.
     fn hand_over(&self, run: &RunId, turn: &TurnId, prompt: String, report: Report);
-    /// Asks the program of a terminal to break off what it does.
+    /// Whether the prompt of a turn was sent off in the terminal of a run, also one that is over.
+    fn was_handed_over(&self, run: &RunId, turn: &TurnId) -> bool;
+    /// Asks the program of a terminal to break off what it does, where its kind takes that.
     fn interrupt(&self, run: &RunId, adapter: &str);
+    /// How long the program of a live run has said nothing; what it said last is looked at when that
+    /// is `at_least` so long. `None` when it is not there.
+    fn quiet(&self, run: &RunId, at_least: Duration) -> Option<Quiet>;
+    /// Somebody should look at the program of a run, until it says more or somebody types; true when
+    /// that is new.
+    fn set_attention(&self, run: &RunId) -> bool;
+    /// Whether somebody should look at the program of a run.
+    fn needs_attention(&self, run: &RunId) -> bool;
     /// Lets go of all supervisors without a word to them.
     fn let_go(&self);
 }

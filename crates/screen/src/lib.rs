@@ -100,6 +100,12 @@ impl Screen {
         snapshot::write(&self.terminal, &self.parser, usize::MAX)
     }
 
+    /// A snapshot without any history. It costs whoever draws it no more than the screen does.
+    #[must_use]
+    pub fn snapshot_of_screen(&self) -> Vec<u8> {
+        snapshot::write(&self.terminal, &self.parser, 0)
+    }
+
     /// A snapshot that leaves out the oldest lines of the history, as many as it takes to stay
     /// within `max_bytes`. The screen itself is always whole, even if it alone is longer.
     #[must_use]

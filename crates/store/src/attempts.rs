@@ -73,13 +73,28 @@ pub fn projects_in_line(db: &Connection) -> Sql<Vec<ProjectId>> {
     ids.map(|id| ProjectId::parse(&id?).map_err(|e| unreadable("attempts", e))).collect()
 }
 
-/// Puts a new attempt in line.
-pub fn insert_queued(tx: &Connection, row: &AttemptRow) -> Sql<()> {
+/// Puts a new attempt in line, or lets it wait for the user's word: `row` tells its state.
+pub fn insert(tx: &Connection, row: &AttemptRow) -> Sql<()> {
     tx.prepare_cached(
-        "INSERT INTO attempts (task, number, project, state, created_ms) VALUES (?1, ?2, ?3, 'queued', ?4)",
+        "INSERT INTO attempts (task, number, project, state, created_ms) VALUES (?1, ?2, ?3, ?4, ?5)",
     )?
-    .execute((row.task.as_str(), row.number, row.project.as_str(), row.created_ms))?;
+    .execute((
+        row.task.as_str(),
+        row.number,
+        row.project.as_str(),
+        Words::of(&row.state).state,
+        row.created_ms,
+    ))?;
     note(tx, row)
+}
+
+/// `awaiting_approval → queued`; false when it did not wait for that.
+pub fn set_approved(tx: &Connection, row: &AttemptRow) -> Sql<bool> {
+    let changed = tx.execute(
+        "UPDATE attempts SET state = 'queued' WHERE task = ?1 AND number = ?2 AND state = 'awaiting_approval'",
+        (row.task.as_str(), row.number),
+    )?;
+    note_if(tx, row, changed)
 }
 
 /// How many slots there are for a claim.
@@ -151,7 +166,7 @@ pub fn set_queued_again(tx: &Connection, row: &AttemptRow) -> Sql<bool> {
 pub fn set_cancel_requested(tx: &Connection, row: &AttemptRow, by: &str) -> Sql<bool> {
     let changed = tx.execute(
         "UPDATE attempts SET cancel_by = ?3 WHERE task = ?1 AND number = ?2 AND cancel_by IS NULL
-            AND state IN ('queued', 'starting', 'running')",
+            AND state IN ('awaiting_approval', 'queued', 'starting', 'running')",
         (row.task.as_str(), row.number, by),
     )?;
     note_if(tx, row, changed)
@@ -165,7 +180,7 @@ pub fn set_over(tx: &Connection, row: &AttemptRow, state: &State, ended_ms: i64)
             "UPDATE attempts SET state = ?3, failure = ?4, exit_code = ?5, signal = ?6, detail = ?7,
                     lost_why = ?8, ended_ms = ?9, log_bytes = ?10, log_truncated = ?11,
                     started_ms = coalesce(started_ms, ?12), output_held = ?13, left_over = ?14
-              WHERE task = ?1 AND number = ?2 AND state IN ('queued', 'starting', 'running')",
+              WHERE task = ?1 AND number = ?2 AND state IN ('awaiting_approval', 'queued', 'starting', 'running')",
         )?
         .execute((
             row.task.as_str(),
@@ -221,6 +236,7 @@ impl<'a> Words<'a> {
     fn of(state: &'a State) -> Self {
         let plain = |state| Words { state, ..Words::default() };
         match state {
+            State::AwaitingApproval => plain("awaiting_approval"),
             State::Queued => plain("queued"),
             State::Starting => plain("starting"),
             State::Running => plain("running"),
@@ -249,6 +265,7 @@ fn read_state(row: &Row<'_>) -> Sql<State> {
     let text = |index: usize| row.get::<_, Option<String>>(index).map(Option::unwrap_or_default);
     let bad = |what: String| unreadable("attempts", what);
     Ok(match text(3)?.as_str() {
+        "awaiting_approval" => State::AwaitingApproval,
         "queued" => State::Queued,
         "starting" => State::Starting,
         "running" => State::Running,

@@ -29,6 +29,12 @@ pub enum Tag {
     Ask,
     /// A turn; the row is its agent's.
     Turn,
+    /// A command that waits for the user's word.
+    Approval,
+    /// The session limit of a profile; the row is the profile's.
+    Limit,
+    /// A workdir.
+    Workdir,
 }
 
 impl Tag {
@@ -46,6 +52,9 @@ impl Tag {
             Self::Wake => "agentWakeChanged",
             Self::Ask => "askChanged",
             Self::Turn => "turnChanged",
+            Self::Approval => "approvalChanged",
+            Self::Limit => "limitChanged",
+            Self::Workdir => "workdirChanged",
         }
     }
 }

@@ -14,6 +14,7 @@
 //! Tests: `tests/` opens real files: schema, edges, contention, corruption.
 
 pub mod agents;
+pub mod approvals;
 pub mod asks;
 pub mod attempts;
 pub mod calls;
@@ -21,6 +22,7 @@ pub mod changes;
 pub mod db;
 pub mod error;
 pub mod layouts;
+pub mod limits;
 pub mod messages;
 pub mod migrate;
 pub mod profiles;
@@ -30,6 +32,7 @@ pub mod settings;
 mod stale_log;
 pub mod tasks;
 pub mod turns;
+pub mod workdirs;
 
 pub use db::{Opened, Reader, Store};
 pub use error::Error;

@@ -12,7 +12,7 @@ use crate::error::Error;
 pub const MIGRATIONS: &[&str] = &[
     include_str!("../migrations/0001_base.sql"),
     include_str!("../migrations/0002_tasks.sql"),
-    include_str!("../migrations/0003_asks.sql"),
+    include_str!("../migrations/0003_asks_and_workdirs.sql"),
 ];
 
 /// Brings the file to the newest schema.

@@ -10,7 +10,7 @@ use crate::error::{Sql, unreadable};
 /// All profiles in the order in which they were made. Their variables come without values.
 pub fn list(db: &Connection) -> Sql<Vec<Profile>> {
     let mut statement = db.prepare_cached(
-        "SELECT id, name, adapter, program, args, env_names, version, policy
+        "SELECT id, name, adapter, program, args, env_names, version, policy, allow_prefixes
            FROM profiles ORDER BY created_ms, rowid",
     )?;
     statement.query_map([], read)?.collect()
@@ -20,8 +20,9 @@ pub fn list(db: &Connection) -> Sql<Vec<Profile>> {
 pub fn insert(tx: &Connection, profile: &Profile, now_ms: i64) -> Sql<()> {
     let names: Vec<&str> = profile.env.iter().map(|(name, _)| name.as_str()).collect();
     tx.execute(
-        "INSERT INTO profiles (id, name, adapter, program, args, env_names, version, policy, created_ms)
-         VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9)",
+        "INSERT INTO profiles (id, name, adapter, program, args, env_names, version, policy, created_ms,
+           allow_prefixes)
+         VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10)",
         (
             profile.id.as_str(),
             &profile.name,
@@ -32,9 +33,32 @@ pub fn insert(tx: &Connection, profile: &Profile, now_ms: i64) -> Sql<()> {
             &profile.version,
             policy_word(profile.policy),
             now_ms,
+            serde_json::json!(profile.allow_prefixes).to_string(),
         ),
     )?;
     changes::note(tx, Tag::Profile, profile.id.as_str(), None)
+}
+
+/// Writes everything of a profile that may be changed.
+pub fn update(tx: &Connection, profile: &Profile) -> Sql<bool> {
+    let names: Vec<&str> = profile.env.iter().map(|(name, _)| name.as_str()).collect();
+    let changed = tx.execute(
+        "UPDATE profiles SET program = ?2, args = ?3, env_names = ?4, version = ?5, policy = ?6, allow_prefixes = ?7
+          WHERE id = ?1",
+        (
+            profile.id.as_str(),
+            &profile.program,
+            serde_json::json!(profile.args).to_string(),
+            serde_json::json!(names).to_string(),
+            &profile.version,
+            policy_word(profile.policy),
+            serde_json::json!(profile.allow_prefixes).to_string(),
+        ),
+    )?;
+    if changed == 1 {
+        changes::note(tx, Tag::Profile, profile.id.as_str(), None)?;
+    }
+    Ok(changed == 1)
 }
 
 /// Records what version the program told.
@@ -90,5 +114,6 @@ fn read(row: &Row<'_>) -> Sql<Profile> {
         env: words(5)?.into_iter().map(|name| (name, String::new())).collect(),
         version: row.get(6)?,
         policy,
+        allow_prefixes: words(8)?,
     })
 }

@@ -45,6 +45,12 @@ pub fn dissolve(run_dir: &Path) {
     }
 }
 
+/// Removes what is left of runs that nobody remembers: cgroups of runs beside those of ours that have no
+/// member.
+pub fn sweep() {
+    cgroup::sweep();
+}
+
 /// The cgroup that the supervisor recorded, if it is of this boot and still there. Its name must be the
 /// run's, so that a record which somebody else wrote can never point to other processes.
 fn recorded(run_dir: &Path) -> Option<PathBuf> {

@@ -25,8 +25,7 @@ pub struct LeasedRun {
 /// [`Error::File`] when the directory exists already or cannot be made, [`Error::Spec`] when `run` is
 /// not an id.
 pub fn create(runs_root: &Path, run: &str) -> Result<LeasedRun, Error> {
-    let is_id = run.len() == 32 && run.bytes().all(|b| b.is_ascii_digit() || matches!(b, b'a'..=b'f'));
-    if !is_id {
+    if !is_run_id(run) {
         let why = format!("{run:?} is not a run id (32 lower-case hex digits)");
         return Err(Error::Spec { why });
     }
@@ -36,6 +35,11 @@ pub fn create(runs_root: &Path, run: &str) -> Result<LeasedRun, Error> {
     rustix::fs::flock(&dir, FlockOperation::NonBlockingLockExclusive)
         .map_err(|e| Error::file("lock", &path, e))?;
     Ok(LeasedRun { path, dir })
+}
+
+/// Whether this is the id of a run: 32 lower-case hex digits.
+pub(crate) fn is_run_id(run: &str) -> bool {
+    run.len() == 32 && run.bytes().all(|b| b.is_ascii_digit() || matches!(b, b'a'..=b'f'))
 }
 
 impl LeasedRun {

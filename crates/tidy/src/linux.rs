@@ -249,6 +249,31 @@ pub(crate) fn ourselves_and_ancestors() -> HashSet<u32> {
     found
 }
 
+/// Has a program begin without blocked signals, whatever this thread has blocked: the standard library hands the
+/// mask on.
+pub(crate) fn unblock_signals(command: &mut std::process::Command) {
+    use std::os::unix::process::CommandExt;
+    let unblock = || {
+        let mut none = std::mem::MaybeUninit::<libc::sigset_t>::uninit();
+        // SAFETY: the set is filled before it is used, and both calls may be made between fork and exec.
+        let code = unsafe {
+            libc::sigemptyset(none.as_mut_ptr());
+            libc::pthread_sigmask(libc::SIG_SETMASK, none.as_ptr(), std::ptr::null_mut())
+        };
+        if code == 0 { Ok(()) } else { Err(io::Error::from_raw_os_error(code)) }
+    };
+    if has_blocked_signals() {
+        // SAFETY: the closure makes two system calls and allocates nothing.
+        unsafe { command.pre_exec(unblock) };
+    }
+}
+
+fn has_blocked_signals() -> bool {
+    let status = fs::read_to_string("/proc/thread-self/status").unwrap_or_default();
+    let mask = status.lines().find_map(|line| line.strip_prefix("SigBlk:")).unwrap_or_default();
+    mask.trim().bytes().any(|digit| digit != b'0')
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -92,6 +92,47 @@ pub fn create(base: &Path, namespace: &str, name: &str) -> Result<TempDir, Error
     }
 }
 
+/// Makes the temp directory of a live run anew after somebody removed it: empty, with mode 0700, at the very place
+/// that the run was told. The lease of the old one is still held by the run's supervisor, which proves its life; the
+/// new lease is for the caller to hold for as long as the run lives.
+///
+/// # Errors
+/// [`Error::Exists`] when something is there, which is left as it is; else as [`create`].
+pub fn recreate(path: &Path) -> Result<TempDir, Error> {
+    let bad = || Error::BadName { name: path.display().to_string() };
+    let text = |part: Option<&OsStr>| part.and_then(OsStr::to_str).map(str::to_owned).ok_or_else(bad);
+    let parent = path.parent().ok_or_else(bad)?;
+    let base = parent.parent().ok_or_else(bad)?;
+    match rustix::fs::mkdir(base, PRIVATE_DIR) {
+        Ok(()) | Err(Errno::EXIST) => {}
+        Err(errno) => return Err(Error::io("create the directory", base, errno)),
+    }
+    create(base, &text(parent.file_name())?, &text(path.file_name())?)
+}
+
+/// Takes the lease of a directory whose run is over and whose files somebody still needs: the tasks that an agent
+/// started, when the agent has ended. None when it is held by somebody; then it is in good hands.
+///
+/// # Errors
+/// [`Error::NotOurs`] and [`Error::Io`] as for [`lease_is_held`]; [`Error::Replaced`] when it was moved away in
+/// this moment.
+pub fn take_over(path: &Path) -> Result<Option<TempDir>, Error> {
+    let lease = open_dir(path)?;
+    match rustix::fs::flock(&lease, FlockOperation::NonBlockingLockExclusive) {
+        Ok(()) => {}
+        Err(Errno::WOULDBLOCK) => return Ok(None),
+        Err(errno) => return Err(Error::io("take the lease of", path, errno)),
+    }
+    let held = rustix::fs::fstat(&lease).map_err(|errno| Error::io("examine", path, errno))?;
+    match rustix::fs::lstat(path) {
+        Ok(named) if (named.st_dev, named.st_ino) == (held.st_dev, held.st_ino) => {
+            Ok(Some(TempDir { path: path.to_path_buf(), lease }))
+        }
+        Ok(_) | Err(Errno::NOENT) => Err(Error::Replaced { path: path.to_path_buf() }),
+        Err(errno) => Err(Error::io("examine", path, errno)),
+    }
+}
+
 /// Whether any process holds the lease of this directory. The test takes a shared lock for an instant.
 ///
 /// # Errors

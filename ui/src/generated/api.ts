@@ -2,7 +2,7 @@
 
 export type Id = string;
 export type AdapterName = "claude" | "codex" | "gemini" | "opencode" | "acp" | "plain";
-export type ChangeTag = "projectChanged" | "profileChanged" | "agentChanged" | "runChanged" | "settingsChanged" | "layoutChanged" | "backgroundTaskChanged" | "agentInboxChanged" | "agentWakeChanged" | "askChanged" | "turnChanged";
+export type ChangeTag = "projectChanged" | "profileChanged" | "agentChanged" | "runChanged" | "settingsChanged" | "layoutChanged" | "backgroundTaskChanged" | "agentInboxChanged" | "agentWakeChanged" | "askChanged" | "turnChanged" | "approvalChanged" | "limitChanged" | "workdirChanged";
 
 export type Code = "not_found" | "invalid" | "refused" | "failed" | "no_engine";
 
@@ -76,6 +76,10 @@ version: string | null,
  */
 policy: Policy, 
 /**
+ * Beginnings of commands that need no approval.
+ */
+allow_prefixes: Array<string>, 
+/**
  * Until when a session limit holds.
  */
 limited_until_ms: number | null, };
@@ -100,7 +104,41 @@ args: Array<string>,
 /**
  * Variables of its own, by name.
  */
-env: Record<string, string>, };
+env: Record<string, string>, 
+/**
+ * What its agents may run in the background; left out: what its adapter asks for.
+ */
+policy?: Policy, 
+/**
+ * Beginnings of commands that need no approval.
+ */
+allow_prefixes: Array<string>, };
+
+export type ProfileSet = { 
+/**
+ * By name or id.
+ */
+profile: string, 
+/**
+ * A path, or a name on the user's PATH.
+ */
+program?: string, 
+/**
+ * Arguments.
+ */
+args?: Array<string>, 
+/**
+ * Variables by name; null takes one away, those that are not named stay.
+ */
+env: Record<string, string | null>, 
+/**
+ * What its agents may run in the background.
+ */
+policy?: Policy, 
+/**
+ * Beginnings of commands that need no approval.
+ */
+allow_prefixes?: Array<string>, };
 
 export type RunState = "starting" | "running" | "ended" | "lost";
 
@@ -390,7 +428,7 @@ export type Layout = {
  */
 layout: unknown, };
 
-export type TaskState = "queued" | "starting" | "running" | "succeeded" | "failed" | "timed_out" | "cancelled" | "lost";
+export type TaskState = "awaiting_approval" | "queued" | "starting" | "running" | "succeeded" | "failed" | "timed_out" | "cancelled" | "lost";
 
 export type Task = { 
 /**
@@ -787,3 +825,209 @@ given_up: boolean,
  * What went wrong, in words.
  */
 reason: string, };
+
+export type Limit = { 
+/**
+ * The id of the profile.
+ */
+profile: string, 
+/**
+ * Its name.
+ */
+profile_name: string, 
+/**
+ * What the agent's program said.
+ */
+reason: string, 
+/**
+ * The end that was told; none: unknown.
+ */
+until_ms: number | null, 
+/**
+ * When an agent tries next; none when the user wants all to wait.
+ */
+resume_ms: number | null, 
+/**
+ * An agent tries now.
+ */
+trying: boolean, 
+/**
+ * The user wants all to wait until he says otherwise.
+ */
+held: boolean, 
+/**
+ * Since when it holds.
+ */
+since_ms: number, 
+/**
+ * Names of the agents that have something to do.
+ */
+waiting: Array<string>, };
+
+export type ApprovalState = "pending" | "approved" | "denied" | "expired";
+
+export type Approval = { 
+/**
+ * 32 hex digits.
+ */
+id: string, 
+/**
+ * The id of its task.
+ */
+task: string, 
+/**
+ * The id of the agent that wants it.
+ */
+agent: string | null, 
+/**
+ * The name of that agent.
+ */
+agent_name: string | null, 
+/**
+ * The id of the project.
+ */
+project: string, 
+/**
+ * Program and arguments, exactly.
+ */
+command: Array<string>, 
+/**
+ * The command on one line, without control characters.
+ */
+shown: string, 
+/**
+ * Absolute path of the directory that it would run in.
+ */
+cwd: string, 
+/**
+ * Where it stands.
+ */
+state: ApprovalState, 
+/**
+ * When it was asked for.
+ */
+created_ms: number, 
+/**
+ * When it expires.
+ */
+until_ms: number, };
+
+export type WorkdirState = "creating" | "active" | "merged" | "abandoned" | "removing" | "tombstoned";
+
+export type Workdir = { 
+/**
+ * 32 hex digits.
+ */
+id: string, 
+/**
+ * Its name.
+ */
+name: string, 
+/**
+ * The id of its project.
+ */
+project: string, 
+/**
+ * Its absolute path.
+ */
+path: string, 
+/**
+ * The branch that was made with it.
+ */
+branch: string | null, 
+/**
+ * The branch that its work goes to.
+ */
+base_branch: string | null, 
+/**
+ * The commit that it began from.
+ */
+base_commit: string | null, 
+/**
+ * The id of the agent that works in it.
+ */
+owner: string | null, 
+/**
+ * Where it stands.
+ */
+state: WorkdirState, 
+/**
+ * Something in it is not committed; none when that cannot be told.
+ */
+dirty: boolean | null, 
+/**
+ * Commits that were made in it.
+ */
+ahead: number | null, 
+/**
+ * Commits that its base has and it has not.
+ */
+behind: number | null, 
+/**
+ * Whether it may go: `safe`, `needs_consent` or `blocked`.
+ */
+verdict: string | null, 
+/**
+ * Why, in sentences; of one that was refused, why it stays.
+ */
+reasons: Array<string>, 
+/**
+ * Of a tombstone: why it went.
+ */
+why: string | null, 
+/**
+ * What brings it back.
+ */
+archive_ref: string | null, 
+/**
+ * What its archive could not keep.
+ */
+not_kept: Array<string>, 
+/**
+ * What is not as it was, in sentences.
+ */
+notes: Array<string>, 
+/**
+ * When it was accepted.
+ */
+created_ms: number, 
+/**
+ * When it was gone.
+ */
+ended_ms: number | null, };
+
+export type DiffFile = { 
+/**
+ * From the root of the workdir.
+ */
+path: string, 
+/**
+ * Lines that were added; none for a file that is no text.
+ */
+added: number | null, 
+/**
+ * Lines that were taken away.
+ */
+deleted: number | null, };
+
+export type WorkdirDiff = { 
+/**
+ * The id of the workdir.
+ */
+id: string, 
+/**
+ * As `git diff` prints it.
+ */
+text: string, 
+/**
+ * There is more than is told here.
+ */
+truncated: boolean, 
+/**
+ * The files in it.
+ */
+files: Array<DiffFile>, 
+/**
+ * Files that git does not know.
+ */
+untracked: Array<string>, };

@@ -4,6 +4,7 @@
 //! on a line, as the agent wrote it, so that the outcome can be read from the log at any time. Seven messages of the
 //! protocol are enough for a turn, and what a newer agent adds must pass through unread.
 
+use std::collections::HashSet;
 use std::io::{self, BufRead, BufReader, Read, Write};
 use std::os::unix::process::ExitStatusExt;
 use std::path::Path;
@@ -128,6 +129,8 @@ struct Agent {
     from: BufReader<ChildStdout>,
     calls: u64,
     prints_updates: bool,
+    /// The uses of tools that it has told of.
+    tools: HashSet<String>,
 }
 
 impl Agent {
@@ -142,7 +145,14 @@ impl Agent {
         let (to, lines) = channel::<String>();
         // It ends when the sender is gone or the agent no longer reads, and closes the agent's input.
         std::thread::spawn(move || lines.iter().try_for_each(|line| stdin.write_all(line.as_bytes())));
-        Ok(Agent { child, to: Some(to), from: BufReader::new(stdout), calls: 0, prints_updates: false })
+        Ok(Agent {
+            child,
+            to: Some(to),
+            from: BufReader::new(stdout),
+            calls: 0,
+            prints_updates: false,
+            tools: HashSet::new(),
+        })
     }
 
     /// Calls a method and serves the agent until the answer is there.
@@ -172,9 +182,8 @@ impl Agent {
     /// Something that the agent says or asks by itself.
     fn serve(&mut self, message: &Value) -> Result<(), Stop> {
         let method = text(message, "/method");
-        if method == "session/update" && self.prints_updates {
-            let update = message.pointer("/params/update");
-            return print(&json!({ "type": "update", "update": update })).map_err(Stop::Broken);
+        if method == "session/update" {
+            return self.update(message.pointer("/params/update").unwrap_or(&Value::Null));
         }
         let Some(id) = message.get("id") else { return Ok(()) };
         if method != "session/request_permission" {
@@ -182,12 +191,29 @@ impl Agent {
             self.send(&json!({ "jsonrpc": "2.0", "id": id, "error": error }));
             return Ok(());
         }
-        let call = message.pointer("/params/toolCall").unwrap_or(&Value::Null);
+        let call = message.pointer("/params/toolCall").filter(|call| call.is_object());
+        let call = &call.cloned().unwrap_or_else(|| json!({}));
+        if !self.tools.contains(text(call, "/toolCallId")) {
+            // Some agents tell of a use of a tool by asking for it, and in no other way.
+            let mut told = call.clone();
+            told["sessionUpdate"] = json!("tool_call");
+            self.update(&told)?;
+        }
         let allowed = is_our_tool(call);
         let outcome = choice(message, allowed);
         self.send(&json!({ "jsonrpc": "2.0", "id": id, "result": { "outcome": outcome } }));
         print(&json!({ "type": "permission", "title": call.get("title"), "allowed": allowed }))
             .map_err(Stop::Broken)
+    }
+
+    fn update(&mut self, update: &Value) -> Result<(), Stop> {
+        if !self.prints_updates {
+            return Ok(());
+        }
+        if text(update, "/sessionUpdate") == "tool_call" {
+            self.tools.insert(text(update, "/toolCallId").to_owned());
+        }
+        print(&json!({ "type": "update", "update": update })).map_err(Stop::Broken)
     }
 
     fn send(&self, message: &Value) {
@@ -199,26 +225,18 @@ impl Agent {
 
     /// The next line; nothing at the end. A line over the bound is passed over.
     fn line(&mut self) -> io::Result<Option<Vec<u8>>> {
-        let mut line = Vec::new();
         let bound = u64::try_from(EVENT_LINE_MAX_BYTES).unwrap_or(u64::MAX);
+        let mut is_begin = true;
         loop {
-            line.clear();
-            let mut is_first = true;
-            loop {
-                let mut piece = Vec::new();
-                let count = self.from.by_ref().take(bound).read_until(b'\n', &mut piece)?;
-                if count == 0 {
-                    return Ok(if line.is_empty() { None } else { Some(line) });
-                }
-                let is_whole = piece.last() == Some(&b'\n');
-                if is_first && is_whole {
-                    return Ok(Some(piece));
-                }
-                is_first = false;
-                if is_whole {
-                    break;
-                }
+            let mut piece = Vec::new();
+            if self.from.by_ref().take(bound).read_until(b'\n', &mut piece)? == 0 {
+                return Ok(None);
             }
+            let is_end = piece.last() == Some(&b'\n');
+            if is_begin && is_end {
+                return Ok(Some(piece));
+            }
+            is_begin = is_end;
         }
     }
 

@@ -83,12 +83,12 @@ fn children(ask: &Ask) -> Vec<Value> {
             json!({
                 "kind": child.kind,
                 "id": child.id,
-                "command": head(&clean(&child.command), LIST_FIELD_MAX_BYTES),
+                "command": cut(&child.command, LIST_FIELD_MAX_BYTES),
                 "state": child.state,
                 "exit_code": child.exit_code,
                 "signal": child.signal,
                 "duration_ms": child.duration_ms,
-                "tail": child.tail.as_deref().map(|text| tail(&clean(text), share).to_owned()),
+                "tail": child.tail.as_deref().map(|text| tail(&clean(tail(text, share * LOOKED_AT)), share).to_owned()),
             })
         })
         .collect()
@@ -164,6 +164,9 @@ pub(super) fn page(page: &TaskOutput) -> CallToolResult {
 
 /// Longest text of a field in a list, in bytes.
 const LIST_FIELD_MAX_BYTES: usize = 300;
+/// Only so many times what is shown of a long text is looked at; the rest of it may be control
+/// sequences.
+const LOOKED_AT: usize = 4;
 /// Most words of a command, or ids, in one field.
 const WORDS_MAX: usize = 64;
 
@@ -187,7 +190,7 @@ fn field(text: &str) -> String {
 }
 
 fn cut(text: &str, max_bytes: usize) -> String {
-    let text = clean(text);
+    let text = clean(head(text, max_bytes * LOOKED_AT));
     if text.len() <= max_bytes { text.into_owned() } else { format!("{}…", head(&text, max_bytes)) }
 }
 
@@ -216,7 +219,7 @@ mod tests {
 
     #[test]
     fn whatever_an_ask_holds_its_answer_stays_small_and_clean() {
-        let long = "x\u{1b}[31m\u{202e}".repeat(100_000);
+        let long = "x\u{1b}[31m\u{202e}".repeat(20_000);
         let child = json!({"kind": "task", "id": "1".repeat(32), "command": long, "state": "failed", "exit_code": 1,
             "signal": null, "duration_ms": 5, "tail": long});
         let children = vec![child; 1_000];

@@ -68,6 +68,7 @@ impl<'a> Wait<'a> {
         let every = Duration::from_millis(limits::MCP_PROGRESS_MS);
         let mut tick = interval_at(self.begun + every, every);
         tick.set_missed_tick_behavior(MissedTickBehavior::Delay);
+        let longest = Duration::from_millis(limits::MCP_LOOK_MS);
         let mut last = first;
         self.tell(&last.waits_for).await;
         while !last.is_over {
@@ -75,13 +76,13 @@ impl<'a> Wait<'a> {
             if self.request.ct.is_cancelled() || self.gone.is_cancelled() {
                 return Ok(Ended::Left);
             }
-            let rest = self.until.saturating_duration_since(Instant::now()).min(every);
+            let rest = self.until.saturating_duration_since(Instant::now()).min(longest);
             if rest.is_zero() {
                 return Ok(Ended::TimeUp(last.seen));
             }
-            let looking = look(u64::try_from(rest.as_millis()).unwrap_or(limits::MCP_PROGRESS_MS).max(1));
+            let looking = look(u64::try_from(rest.as_millis()).unwrap_or(limits::MCP_LOOK_MS).max(1));
             let mut looking = std::pin::pin!(looking);
-            last = loop {
+            let next = loop {
                 tokio::select! {
                     biased;
                     () = self.request.ct.cancelled() => return Ok(Ended::Left),
@@ -92,6 +93,11 @@ impl<'a> Wait<'a> {
                     _ = tick.tick() => self.tell(&last.waits_for).await,
                 }
             };
+            if !next.is_over && next.waits_for != last.waits_for {
+                self.tell(&next.waits_for).await;
+                tick.reset();
+            }
+            last = next;
         }
         if self.request.ct.is_cancelled() { Ok(Ended::Left) } else { Ok(Ended::Over(last.seen)) }
     }

@@ -173,6 +173,25 @@ impl World {
         self.ok(&["agent", "add", name, "--project", "repo", "--profile", &profile]);
     }
 
+    /// Opens the repository and adds headless demo agents.
+    pub fn add_demo_agents(&self, names: &[&str]) {
+        self.ok(&["project", "add", self.repo().to_str().expect("UTF-8")]);
+        self.ok(&[
+            "profile",
+            "add",
+            "demo",
+            "--adapter",
+            "plain",
+            "--program",
+            CARILLON,
+            "--arg",
+            "demo-agent",
+        ]);
+        for name in names {
+            self.ok(&["agent", "add", name, "--project", "repo", "--profile", "demo", "--mode", "headless"]);
+        }
+    }
+
     pub fn agent(&self, name: &str) -> Value {
         let list = self.ok(&["agent", "list"]);
         let found = list.as_array().expect("a list").iter().find(|agent| agent["name"] == name);

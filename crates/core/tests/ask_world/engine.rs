@@ -17,6 +17,8 @@ pub struct Draft<'a> {
     pub plan: &'a Plan,
     pub store: Store,
     pub acts: Acts,
+    /// The clients of the calls, as their locks tell.
+    pub calls: [Client; 2],
     pub broken: Option<String>,
 }
 
@@ -169,7 +171,7 @@ impl Draft<'_> {
                 self.acts.add(Act::Reserve(which));
             }
             Effect::ReserveFollowUp => self.store.asks[which].turn = TurnRow::Queued,
-            Effect::EndTurn => self.acts.add(Act::EndTurn(which)),
+            Effect::EndTurn => self.drop_turn(which),
             Effect::CancelChildren => {
                 for task in self.plan.tasks_of(which) {
                     if self.store.tasks[task].attempt == Attempt::Live {
@@ -178,15 +180,18 @@ impl Draft<'_> {
                 }
                 for ask in ASKS.into_iter().filter(|ask| self.plan.parent(*ask) == Some(which)) {
                     if self.store.asks[ask].stands.is_going_on() {
-                        self.acts.add(Act::CancelAsk(ask));
+                        self.step(
+                            ask,
+                            Event::CancelRequested { by: "the ask that it belongs to".to_owned() },
+                        );
                     }
                 }
             }
-            Effect::Deliver => self.acts.add(Act::Deliver(which)),
+            Effect::Deliver => self.deliver(which),
         }
     }
 
-    /// The agent is free for a turn that waits. A follow-up turn carries what came of the children.
+    /// The agent is free for a turn that waits.
     pub fn claim(&mut self, which: usize) {
         let claimed = turn::step(&turn::State::Queued, turn::Event::Claimed);
         if claimed != Ok((turn::State::Starting, vec![turn::Effect::HandOver])) {
@@ -194,18 +199,13 @@ impl Draft<'_> {
         }
         self.store.asks[which].turn = TurnRow::Live;
         self.acts.add(Act::HandOver(which));
-        for ask in ASKS.into_iter().filter(|ask| self.plan.parent(*ask) == Some(which)) {
-            if self.store.asks[ask].note == Note::Pending && self.store.asks[which].stands == Stands::Followed
-            {
-                self.note(ask, &message::State::Pending, message::Event::Carried);
-            }
-        }
     }
 
     /// The record of a turn's process was found, or that there is none after a reboot.
     pub fn turn_over(&mut self, which: usize, process: Process) {
         let row = self.store.asks[which];
-        let resume = self.plan.resumes && !row.resumed && row.stands.is_going_on();
+        let wanted = row.stands.is_going_on() || self.plan.has(Fault::ResumedForNobody);
+        let resume = self.plan.resumes && !row.resumed && wanted;
         let why = || "why".to_owned();
         let end = match process {
             Process::None | Process::Runs => return,
@@ -248,23 +248,17 @@ impl Draft<'_> {
         }
     }
 
-    /// The turn is not needed any more. True when its process has to be stopped.
-    pub fn drop_turn(&mut self, which: usize) -> bool {
+    /// The turn is not needed any more: it leaves the line, or its process has to be stopped.
+    fn drop_turn(&mut self, which: usize) {
         let state = match self.store.asks[which].turn {
-            TurnRow::None => return false,
+            TurnRow::None => return,
             TurnRow::Queued => turn::State::Queued,
             TurnRow::Live => turn::State::Starting,
         };
         match turn::step(&state, turn::Event::Dropped { reason: String::new() }) {
-            Ok((turn::State::Interrupted { .. }, _)) => {
-                self.store.asks[which].turn = TurnRow::None;
-                false
-            }
-            Ok((_, effects)) => effects.contains(&turn::Effect::Stop),
-            Err(why) => {
-                self.broken = Some(format!("a turn could not be dropped: {why:?}"));
-                false
-            }
+            Ok((turn::State::Interrupted { .. }, _)) => self.store.asks[which].turn = TurnRow::None,
+            Ok((_, effects)) if effects.contains(&turn::Effect::Stop) => self.acts.add(Act::StopTurn(which)),
+            other => self.broken = Some(format!("a turn that was dropped came to {other:?}")),
         }
     }
 
@@ -291,7 +285,10 @@ impl Draft<'_> {
             task::State::TimedOut => ChildEnd::TimedOut,
             task::State::Cancelled { .. } => ChildEnd::Cancelled,
             task::State::Lost(_) => ChildEnd::Lost,
-            task::State::Queued | task::State::Starting | task::State::Running => return,
+            task::State::AwaitingApproval
+            | task::State::Queued
+            | task::State::Starting
+            | task::State::Running => return,
         };
         self.store.tasks[which].attempt = Attempt::Over(end);
         self.store.tasks[which].told = self.plan.has(Fault::ChildWakes);
@@ -318,21 +315,27 @@ impl Draft<'_> {
         }
     }
 
-    /// The answer is on its way: by a call whose client lives, else into the inbox.
-    pub fn deliver(&mut self, which: usize, client: Client) {
-        let row = &mut self.store.asks[which];
+    /// The answer is on its way: by a call whose client lives, else into the inbox. The end of a joined
+    /// child is told with the answer of the ask that it belongs to, so its message wakes nobody.
+    fn deliver(&mut self, which: usize) {
+        let row = self.store.asks[which];
         if row.delivered != Delivered::No {
             return;
         }
-        let lives = matches!(client, Client::Waits | Client::Wrote);
+        let lives = matches!(self.calls[which], Client::Waits | Client::Wrote);
         let calls: &[bool] = if row.call { &[lives] } else { &[] };
+        if row.call && self.calls[which] == (Client::Gone { wrote: true }) {
+            return self.has_written(which);
+        }
         match route(self.plan.has_inbox(&self.store, which), calls) {
             // The client comes for it and says when it has it.
             Route::Call | Route::Keep => {}
             Route::Inbox => {
+                let told = self.plan.parent(which).is_some() && !self.plan.has(Fault::ChildWakes);
                 let row = &mut self.store.asks[which];
-                row.note = Note::Pending;
+                row.note = if told { Note::Delivered } else { Note::Pending };
                 row.notes += 1;
+                row.call = false;
                 if self.plan.has(Fault::MarkAfterMessage) {
                     self.acts.add(Act::Mark(which));
                 } else {
@@ -340,6 +343,29 @@ impl Draft<'_> {
                 }
             }
         }
+    }
+
+    /// The client of a call has the answer: it says so, or left word of it when it died.
+    pub fn has_written(&mut self, which: usize) {
+        let row = &mut self.store.asks[which];
+        row.call = false;
+        if row.delivered == Delivered::No {
+            row.delivered = Delivered::Call;
+        }
+        if let Some(parent) = self.plan.parent(which) {
+            self.store.asks[which].seen = true;
+            self.step(parent, Event::ChildrenChanged);
+        }
+    }
+
+    /// The client of a call is gone: the answer takes another way.
+    pub fn call_is_gone(&mut self, which: usize) {
+        let wrote = self.calls[which] == Client::Gone { wrote: true };
+        if wrote && self.store.asks[which].delivered == Delivered::No {
+            return self.has_written(which);
+        }
+        self.store.asks[which].call = false;
+        self.ask_what_is_owed(which);
     }
 
     /// One event of the message with an answer.

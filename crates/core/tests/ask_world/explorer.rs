@@ -33,6 +33,8 @@ pub trait Model {
     fn check(&self, state: &Self::State) -> Result<(), String>;
     /// Whether this is a good place to stay for ever.
     fn at_rest(&self, state: &Self::State) -> Result<(), String>;
+    /// What is to be seen in it, by bits, so that a test can tell that it happened at all.
+    fn sights(&self, state: &Self::State) -> u32;
 }
 
 /// How much was seen.
@@ -46,6 +48,8 @@ pub struct Seen {
     pub rests: usize,
     /// Steps to the farthest state.
     pub depth: u32,
+    /// What was to be seen in one of them.
+    pub sights: u32,
 }
 
 /// A broken promise, with the story of how it came to it.
@@ -136,6 +140,7 @@ pub fn explore<M: Model>(model: &M) -> Result<Seen, Broken> {
     while (at as usize) < walk.states.len() {
         let (state, depth) = (walk.states[at as usize], walk.from[at as usize].2);
         seen.depth = seen.depth.max(depth);
+        seen.sights |= model.sights(&state);
         model.check(&state).map_err(|why| walk.broken(why, at, None))?;
         model.moves(&state, &mut moves);
         if !moves.iter().any(|one| one.own) {

@@ -40,14 +40,19 @@ impl Ways<'_> {
     /// account.
     fn engine(&mut self, label: Label, own: bool, work: impl FnOnce(&mut Draft, &mut Outside)) {
         let Engine::Up(acts) = self.from.engine else { return };
-        if !acts.hold_the_loop() {
+        if acts.next_of_the_loop().is_none() {
             self.after(acts, label, own, work);
         }
     }
 
     fn after(&mut self, acts: Acts, label: Label, own: bool, work: impl FnOnce(&mut Draft, &mut Outside)) {
-        let mut draft =
-            Draft { plan: self.plan, store: self.from.store, acts: Acts::default(), broken: None };
+        let mut draft = Draft {
+            plan: self.plan,
+            store: self.from.store,
+            acts: Acts::default(),
+            calls: self.from.outside.calls,
+            broken: None,
+        };
         let mut outside = self.from.outside;
         work(&mut draft, &mut outside);
         let Draft { store, acts: new, broken, .. } = draft;
@@ -70,14 +75,13 @@ impl Ways<'_> {
     fn act(&mut self, act: Act, name: &'static str, work: impl FnOnce(&mut Draft, &mut Outside)) {
         let Engine::Up(acts) = self.from.engine else { return };
         let (Act::HandOver(which)
-        | Act::EndTurn(which)
-        | Act::Deliver(which)
+        | Act::StopTurn(which)
         | Act::Launch(which)
         | Act::StopTask(which)
-        | Act::CancelAsk(which)
         | Act::Reserve(which)
         | Act::Mark(which)) = act;
-        if acts.has(act) {
+        let given_away = !matches!(act, Act::Reserve(_) | Act::Mark(_));
+        if acts.has(act) && (given_away || acts.next_of_the_loop() == Some(act)) {
             self.after(acts.without(act), (name, which), OWN, work);
         }
     }
@@ -102,8 +106,13 @@ impl Ways<'_> {
                     outside.calls.iter_mut().for_each(dies);
                 });
                 self.after(Acts::default(), ("boot", 0), OWN, |draft, _| {
-                    if !draft.plan.has(Fault::BootForgets) {
-                        ASKS.into_iter().for_each(|ask| draft.ask_what_is_owed(ask));
+                    for ask in ASKS {
+                        let delivered = draft.store.asks[ask].delivered != Delivered::No;
+                        let forgotten = draft.plan.has(Fault::BootForgets)
+                            || draft.plan.has(Fault::BootForgetsTheDelivered) && delivered;
+                        if !forgotten {
+                            draft.ask_what_is_owed(ask);
+                        }
                     }
                 });
             }
@@ -130,7 +139,9 @@ impl Ways<'_> {
                 ("the callee has nothing to say in ask", Process::Silent),
             ];
             for (name, end) in ends.into_iter().take(if self.plan.all_ends { 3 } else { 2 }) {
-                self.outside((name, ask), OWN, |outside| turn_ends(outside, ask, end, nested));
+                self.outside((name, ask), row.stands.is_going_on(), |outside| {
+                    turn_ends(outside, ask, end, nested)
+                });
             }
             self.callee(ask);
         }
@@ -145,8 +156,8 @@ impl Ways<'_> {
         }
         if !self.owes(Act::HandOver(ask)) {
             let nested = self.plan.nested && ask == 0;
-            self.act(Act::EndTurn(ask), "the turn is ended of ask", |draft, outside| {
-                if draft.drop_turn(ask) && outside.turns[ask] == Process::Runs {
+            self.act(Act::StopTurn(ask), "the turn is stopped of ask", |_, outside| {
+                if outside.turns[ask] == Process::Runs {
                     turn_ends(outside, ask, Process::Stopped, nested);
                 }
             });
@@ -163,6 +174,7 @@ impl Ways<'_> {
             return;
         }
         for task in self.plan.tasks_of(ask) {
+            let plan = self.plan;
             let mut seen = |name, work: fn(&mut Draft, usize)| {
                 self.engine((name, task), CHANCE, |draft, _| {
                     work(draft, task);
@@ -183,7 +195,9 @@ impl Ways<'_> {
                 }),
                 Attempt::Over(ChildEnd::Succeeded) => {}
                 Attempt::Over(_) => {
-                    seen("the callee retries task", start);
+                    if plan.retries {
+                        seen("the callee retries task", start);
+                    }
                     if !store.tasks[task].seen {
                         seen("the callee sees the end of task", |draft, task| {
                             draft.store.tasks[task].seen = true;
@@ -203,8 +217,11 @@ impl Ways<'_> {
             self.engine(("the callee asks", 1), CHANCE, |draft, outside| {
                 draft.broken = circles_are_found();
                 let row = &mut draft.store.asks[1];
-                (row.stands, row.turn, row.call) = (Stands::Open, TurnRow::Queued, true);
-                outside.calls[1] = Client::Waits;
+                (row.stands, row.turn) = (Stands::Open, TurnRow::Queued);
+                if draft.plan.callee_waits {
+                    row.call = true;
+                    outside.calls[1] = Client::Waits;
+                }
                 draft.step(0, Event::ChildrenChanged);
             });
         } else if row.stands != Stands::NotMade && !row.seen && row.stands != Stands::Answered {
@@ -226,13 +243,16 @@ impl Ways<'_> {
             outside.tasks[task] = Process::Runs;
         });
         if process == Process::Runs {
+            // One that nobody waits for may run for ever if it is not stopped.
+            let wanted =
+                self.plan.task_of[task].is_some_and(|ask| self.from.store.asks[ask].stands.is_going_on());
             let ends = [
                 ("it succeeds: task", Process::Succeeded),
                 ("it fails: task", Process::Failed),
                 ("the user stops task", Process::Stopped),
             ];
             for (name, end) in ends.into_iter().take(if self.plan.all_ends { 3 } else { 2 }) {
-                self.outside((name, task), OWN, |outside| outside.tasks[task] = end);
+                self.outside((name, task), wanted, |outside| outside.tasks[task] = end);
             }
         }
         if row.attempt == Attempt::Live && process.has_ended() {
@@ -260,7 +280,9 @@ impl Ways<'_> {
             self.plan.parent(ask).is_none_or(|parent| self.from.outside.turns[parent] == Process::Runs);
         match client {
             Client::None => {
-                if row.stands != Stands::NotMade && row.delivered == Delivered::No && can_call {
+                let wanted =
+                    self.plan.agent_asks[ask] && (self.plan.parent(ask).is_none() || self.plan.callee_waits);
+                if row.stands != Stands::NotMade && row.delivered == Delivered::No && can_call && wanted {
                     self.engine(("a call is attached to ask", ask), CHANCE, |draft, outside| {
                         draft.store.asks[ask].call = true;
                         outside.calls[ask] = Client::Waits;
@@ -277,31 +299,20 @@ impl Ways<'_> {
             }
             Client::Wrote => {
                 self.engine(("the call says that it has the answer of ask", ask), OWN, |draft, outside| {
-                    let row = &mut draft.store.asks[ask];
-                    row.call = false;
-                    if row.delivered == Delivered::No {
-                        row.delivered = Delivered::Call;
-                    }
+                    draft.has_written(ask);
                     outside.calls[ask] = Client::None;
                 });
                 self.outside(("the call dies of ask", ask), CHANCE, |outside| dies(&mut outside.calls[ask]));
             }
             Client::Gone { .. } => {
                 self.engine(("the lock of the call is free of ask", ask), OWN, |draft, outside| {
-                    draft.store.asks[ask].call = false;
+                    draft.call_is_gone(ask);
                     outside.calls[ask] = Client::None;
-                    draft.ask_what_is_owed(ask);
                 });
             }
         }
-        self.act(Act::Deliver(ask), "the way of the answer is decided of ask", |draft, outside| {
-            draft.deliver(ask, outside.calls[ask]);
-        });
         self.act(Act::Mark(ask), "it is marked as delivered: ask", |draft, _| {
             draft.store.asks[ask].delivered = Delivered::Inbox;
-        });
-        self.act(Act::CancelAsk(ask), "it is cancelled with its parent: ask", |draft, _| {
-            draft.step(ask, Event::CancelRequested { by: "B".to_owned() });
         });
     }
 
@@ -340,10 +351,9 @@ impl Ways<'_> {
         let (plan, store) = (self.plan, &self.from.store);
         let joined_and_open =
             |ask: Option<usize>| ask.is_some_and(|ask| store.asks[ask].stands.is_going_on());
-        let held = |ask: usize| joined_and_open(plan.parent(ask)) && !plan.has(Fault::ChildWakes);
         let notes: Vec<usize> = ASKS
             .into_iter()
-            .filter(|ask| plan.caller(*ask) == agent && store.asks[*ask].note == Note::Pending && !held(*ask))
+            .filter(|ask| plan.caller(*ask) == agent && store.asks[*ask].note == Note::Pending)
             .collect();
         let told = |task: &usize| {
             store.tasks[*task].told && plan.task_of[*task].is_some_and(|ask| plan.callee(ask) == agent)
@@ -430,6 +440,10 @@ impl Model for Plan {
 
     fn at_rest(&self, world: &World) -> Result<(), String> {
         crate::promises::at_rest(self, world)
+    }
+
+    fn sights(&self, world: &World) -> u32 {
+        crate::promises::sights(world)
     }
 }
 

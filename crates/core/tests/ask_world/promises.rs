@@ -5,7 +5,8 @@ use carillon_core::ask::ChildEnd;
 use crate::engine::children;
 use crate::moves::has_open_child;
 use crate::world::{
-    ASKS, Attempt, Client, Delivered, Engine, Note, Plan, Process, Stands, TASKS, TurnRow, World,
+    ASKS, AskRow, Attempt, Client, Delivered, Engine, Note, Plan, Process, Stands, TASKS, TaskRow, TurnRow,
+    World,
 };
 
 /// Says the words when it does not hold.
@@ -32,8 +33,8 @@ fn one_next_step(plan: &Plan, world: &World, ask: usize) -> Result<(), String> {
     hold(!row.stands.is_going_on() || has_next, || format!("ask {ask} waits for nothing"))
 }
 
-/// An answer is delivered when it is there, once, and in one way. Only a client that dies between writing
-/// it out and saying so leaves it open whether its caller had it already.
+/// An answer is delivered when it is there, once, and in one way: also where the client dies between
+/// writing it out and saying so, since it leaves word of it.
 fn one_delivery(world: &World, ask: usize) -> Result<(), String> {
     let (row, client) = (&world.store.asks[ask], world.outside.calls[ask]);
     let wrote = matches!(client, Client::Wrote | Client::Gone { wrote: true });
@@ -46,7 +47,7 @@ fn one_delivery(world: &World, ask: usize) -> Result<(), String> {
         Delivered::Inbox => row.notes == 1 && row.note != Note::None,
     };
     hold(right, || format!("ask {ask} was delivered {:?} with {} messages", row.delivered, row.notes))?;
-    hold(row.notes == 0 || client != Client::Wrote, || format!("ask {ask} was delivered in both ways"))
+    hold(row.notes == 0 || !wrote, || format!("ask {ask} was delivered in both ways"))
 }
 
 /// The caller has no success while a child goes on or has ended badly without an excuse.
@@ -99,3 +100,37 @@ pub fn at_rest(plan: &Plan, world: &World) -> Result<(), String> {
         "a process was left behind".to_owned()
     })
 }
+
+/// By the words of [`SIGHTS`], which of them are to be seen.
+pub fn sights(world: &World) -> u32 {
+    let any_ask = |sees: &dyn Fn(&AskRow) -> bool| world.store.asks.iter().any(sees);
+    let any_task = |sees: &dyn Fn(&TaskRow) -> bool| world.store.tasks.iter().any(sees);
+    let bad = |row: &TaskRow| matches!(row.attempt, Attempt::Over(end) if end != ChildEnd::Succeeded);
+    let sights = [
+        any_ask(&|row| row.stands == Stands::Answered),
+        any_ask(&|row| row.stands == Stands::Pending),
+        any_ask(&|row| row.stands == Stands::Followed && row.turn == TurnRow::None),
+        any_ask(&|row| row.resumed && row.turn == TurnRow::Live),
+        any_ask(&|row| row.delivered == Delivered::Call),
+        any_ask(&|row| row.note == Note::Delivered),
+        any_ask(&|row| row.note == Note::Undeliverable),
+        any_task(&|row| bad(row) && row.seen) || any_ask(&|row| row.stands.is_over() && row.seen),
+        world.store.asks.iter().all(|row| row.stands == Stands::Answered),
+        world.outside.calls.contains(&Client::Gone { wrote: true }),
+    ];
+    sights.into_iter().zip(0..).map(|(seen, bit)| u32::from(seen) << bit).sum()
+}
+
+/// What a world can show, in words.
+pub const SIGHTS: [&str; 10] = [
+    "an answer",
+    "a final that waits",
+    "a second final that waits",
+    "a turn that is gone on with",
+    "delivered by call",
+    "delivered by inbox",
+    "undeliverable",
+    "an excuse",
+    "two answers",
+    "a client that died before it could say so",
+];

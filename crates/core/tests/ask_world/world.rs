@@ -35,6 +35,10 @@ pub struct Plan {
     pub removed: Option<Agent>,
     /// Which asks have an agent as their caller; else it is the user, who looks later.
     pub agent_asks: [bool; 2],
+    /// Whether B waits for the answer of the ask that it makes.
+    pub callee_waits: bool,
+    /// Whether the callee may try a task again.
+    pub retries: bool,
     /// Whether all ways of an end are tried, or one good and one bad.
     pub all_ends: bool,
     /// Whether the callee's program can go on with a turn that a reboot cut short.
@@ -60,6 +64,10 @@ pub enum Fault {
     ChildWakes,
     /// A boot does not ask what is owed.
     BootForgets,
+    /// A boot asks it only of what was not delivered.
+    BootForgetsTheDelivered,
+    /// A turn that was cut short is gone on with whether its ask is over or not.
+    ResumedForNobody,
     /// The message with the answer and the mark that it was delivered are two commits.
     MarkAfterMessage,
     /// A turn of an ask that is over goes back in line and nobody asks what is owed.
@@ -171,11 +179,9 @@ pub struct Acts(u32);
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Act {
     HandOver(usize),
-    EndTurn(usize),
-    Deliver(usize),
+    StopTurn(usize),
     Launch(usize),
     StopTask(usize),
-    CancelAsk(usize),
     /// Of a faulty engine: put the follow-up turn in line.
     Reserve(usize),
     /// Of a faulty engine: mark the answer as delivered.
@@ -186,13 +192,11 @@ impl Act {
     fn bit(self) -> u32 {
         let (kind, which) = match self {
             Self::HandOver(ask) => (0, ask),
-            Self::EndTurn(ask) => (1, ask),
-            Self::Deliver(ask) => (2, ask),
-            Self::Launch(task) => (3, task),
-            Self::StopTask(task) => (4, task),
-            Self::CancelAsk(ask) => (5, ask),
-            Self::Reserve(ask) => (6, ask),
-            Self::Mark(ask) => (7, ask),
+            Self::StopTurn(ask) => (1, ask),
+            Self::Launch(task) => (2, task),
+            Self::StopTask(task) => (3, task),
+            Self::Reserve(ask) => (4, ask),
+            Self::Mark(ask) => (5, ask),
         };
         1 << (2 * kind + which)
     }
@@ -215,12 +219,12 @@ impl Acts {
         Self(self.0 | other.0)
     }
 
-    /// Whether some of them are the loop's own work, which it does before it takes up the next event.
-    /// Starting and stopping a process is given away and may take its time.
-    pub fn hold_the_loop(self) -> bool {
-        let given_away = [Act::HandOver, Act::Launch, Act::StopTask].into_iter();
-        let acts = given_away.flat_map(|act: fn(usize) -> Act| [act(0), act(1)]);
-        !acts.fold(self, Self::without).is_empty()
+    /// What a faulty engine does after its commit and before the next event. Starting and stopping a
+    /// process is not in here: it is given away and may take its time.
+    pub fn next_of_the_loop(self) -> Option<Act> {
+        let kinds = [Act::Reserve, Act::Mark];
+        let mut acts = kinds.into_iter().flat_map(|act: fn(usize) -> Act| [act(0), act(1)]);
+        acts.find(|act| self.has(*act))
     }
 
     fn of_task(self, task: usize) -> [bool; 2] {
@@ -278,9 +282,9 @@ impl Process {
 pub enum Client {
     None,
     Waits,
-    /// It has written the answer out and has not said so yet.
+    /// It has written the answer out and has not said so to the engine yet.
     Wrote,
-    /// It died. `wrote`: after it had written the answer out.
+    /// It died. `wrote`: after it had written the answer out, and left word of it beside its lock.
     Gone {
         wrote: bool,
     },
@@ -316,6 +320,8 @@ impl Plan {
             follow_up: [false; 2],
             removed: None,
             agent_asks: [true; 2],
+            callee_waits: true,
+            retries: true,
             all_ends: false,
             resumes: false,
             ended_early: [true; 2],

@@ -2,6 +2,7 @@
 //! waits, also while no engine is there: so an engine that comes back knows who still does.
 
 use std::fs::File;
+use std::io::Read;
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -10,7 +11,10 @@ use carillon_core::id::CallId;
 use rustix::fs::FlockOperation;
 
 use crate::host::Host;
-use crate::world::Report;
+use crate::world::{CallState, Report};
+
+/// What a client writes into its file when the answer has left it.
+const WRITTEN: &[u8] = b"written";
 
 impl Host {
     fn call_file(&self, call: &CallId) -> PathBuf {
@@ -22,11 +26,19 @@ impl Host {
         File::options().read(true).custom_flags(flags.bits() as i32).open(self.call_file(call))
     }
 
-    /// Whether the client of a call lives.
-    pub(crate) fn is_call_held(&self, call: &CallId) -> bool {
-        let Ok(file) = self.open_call(call) else { return false };
+    /// What is known of the client of a call. It writes [`WRITTEN`] into its file once the answer has
+    /// left it, so that nobody is told twice when it dies before it can say so.
+    pub(crate) fn state_of_call(&self, call: &CallId) -> CallState {
+        let Ok(file) = self.open_call(call) else { return CallState::Gone };
         // Another descriptor's lock is not ours, also in this process.
-        rustix::fs::flock(&file, FlockOperation::NonBlockingLockShared).is_err()
+        if rustix::fs::flock(&file, FlockOperation::NonBlockingLockShared).is_err() {
+            return CallState::Waits;
+        }
+        let mut text = Vec::new();
+        match file.take(64).read_to_end(&mut text) {
+            Ok(_) if text.starts_with(WRITTEN) => CallState::Written,
+            Ok(_) | Err(_) => CallState::Gone,
+        }
     }
 
     /// Blocks on the client's lock, on a thread of its own, and reports when it is free.
@@ -61,7 +73,7 @@ impl Host {
         for entry in entries.flatten() {
             let name = entry.file_name();
             let call = name.to_str().and_then(|name| CallId::parse(name).ok());
-            if let Some(call) = call.filter(|call| !self.is_call_held(call)) {
+            if let Some(call) = call.filter(|call| self.state_of_call(call) == CallState::Gone) {
                 self.forget_call(&call);
             }
         }

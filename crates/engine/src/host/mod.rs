@@ -1,18 +1,26 @@
 //! The real world: supervisors, screens, temp directories. The one place that names the concrete
 //! crates of floor 1.
 
+mod attention;
 mod burials;
 mod calls;
 mod checkpoint;
+mod idle;
+mod injection;
 pub(crate) mod launch;
+mod line;
+mod linux;
 mod observe;
 pub(crate) mod outlet;
+mod prompt_form;
+mod pulse;
 pub(crate) mod repository;
 mod temp;
 mod terminal;
 mod turns;
 pub(crate) mod typing;
 mod watch;
+pub mod workdirs;
 
 use std::collections::{HashMap, HashSet};
 use std::ffi::OsString;
@@ -30,7 +38,11 @@ use carillon_store::runs::RunRow;
 
 use crate::config::Config;
 use crate::host::outlet::Outlet;
-use crate::world::{Facts, LaunchOrder, Report, TempPlace, TerminalFacts, TurnOutcome, World};
+use crate::host::typing::Keyboard;
+use crate::own_env;
+use crate::world::{
+    CallState, Facts, LaunchOrder, Quiet, Report, TempPlace, TerminalFacts, TurnOutcome, World,
+};
 
 use burials::{Burial, Burials};
 pub use terminal::{Pulled, Terminal};
@@ -60,6 +72,10 @@ pub struct Host {
     burials: Burials,
     /// Calls whose client's lock a thread waits for.
     watched_calls: Mutex<HashSet<CallId>>,
+    /// What users type into terminals, by run.
+    keyboards: Mutex<HashMap<RunId, Arc<Mutex<Keyboard>>>>,
+    /// Terminals that a thread waits for to become free; true when that was asked for once more.
+    watched_terminals: Mutex<HashMap<RunId, bool>>,
     /// Set when what is in the trash may stay for the next start.
     sweep_cancelled: AtomicBool,
 }
@@ -84,6 +100,8 @@ impl Host {
             connecting: Default::default(),
             burials: Burials::default(),
             watched_calls: Mutex::default(),
+            keyboards: Mutex::default(),
+            watched_terminals: Mutex::default(),
             sweep_cancelled: AtomicBool::new(false),
         }
     }
@@ -94,9 +112,9 @@ impl Host {
         self.user_env
             .get_or_init(|| {
                 if self.from_terminal {
-                    return Arc::new(std::env::vars_os().collect());
+                    return Arc::new(own_env().clone());
                 }
-                let probe = shell_env::login_shell_env(Duration::from_millis(limits::SHELL_PROBE_MS));
+                let probe = shell_env::login_shell_env(own_env(), Duration::from_millis(limits::SHELL_PROBE_MS));
                 if let Outcome::FellBack { why } = &probe.outcome {
                     tracing::warn!(%why, shell = %probe.shell.display(), "the login shell did not tell its environment; using our own");
                 }
@@ -112,6 +130,14 @@ impl Host {
 
     fn watched_calls(&self) -> MutexGuard<'_, HashSet<CallId>> {
         self.watched_calls.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn keyboards(&self) -> MutexGuard<'_, HashMap<RunId, Arc<Mutex<Keyboard>>>> {
+        self.keyboards.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn watched_terminals(&self) -> MutexGuard<'_, HashMap<RunId, bool>> {
+        self.watched_terminals.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn outlets(&self) -> MutexGuard<'_, HashMap<RunId, Arc<Outlet>>> {
@@ -218,6 +244,7 @@ impl Host {
     pub(crate) fn forget(&self, run: &RunId) {
         self.outlets().remove(run);
         self.terminals().remove(run);
+        self.keyboards().remove(run);
     }
 }
 
@@ -300,8 +327,8 @@ impl World for Arc<Host> {
         self.read_tail(run, most_bytes)
     }
 
-    fn call_lives(&self, call: &CallId) -> bool {
-        self.is_call_held(call)
+    fn call_state(&self, call: &CallId) -> CallState {
+        self.state_of_call(call)
     }
 
     fn watch_call(&self, call: &CallId, report: Report) {
@@ -316,13 +343,33 @@ impl World for Arc<Host> {
         self.facts_of_terminal(run)
     }
 
-    fn watch_terminal(&self, _run: &RunId, _report: Report) {}
-
-    fn hand_over(&self, run: &RunId, turn: &TurnId, prompt: String, report: Report) {
-        self.type_prompt(run, turn, prompt, report);
+    fn watch_terminal(&self, run: &RunId, report: Report) {
+        self.watch_terminal_in_background(run, report);
     }
 
-    fn interrupt(&self, _run: &RunId, _adapter: &str) {}
+    fn hand_over(&self, run: &RunId, turn: &TurnId, prompt: String, report: Report) {
+        self.hand_over_in_background(run, turn, prompt, report);
+    }
+
+    fn was_handed_over(&self, run: &RunId, turn: &TurnId) -> bool {
+        self.was_sent_off(run, turn)
+    }
+
+    fn interrupt(&self, run: &RunId, adapter: &str) {
+        self.break_off(run, matches!(adapter, "claude" | "codex" | "gemini" | "opencode"));
+    }
+
+    fn quiet(&self, run: &RunId, at_least: Duration) -> Option<Quiet> {
+        self.quiet_of(run, at_least)
+    }
+
+    fn set_attention(&self, run: &RunId) -> bool {
+        self.need_attention(run)
+    }
+
+    fn needs_attention(&self, run: &RunId) -> bool {
+        self.is_attention_needed(run)
+    }
 
     fn let_go(&self) {
         for (_, outlet) in self.outlets().drain() {

@@ -1,5 +1,6 @@
 //! Looking what is there of a run: by its lease and its records.
 
+use std::path::Path;
 use std::time::Duration;
 
 use carillon_core::id::RunId;
@@ -7,7 +8,7 @@ use carillon_core::reconcile::Observed;
 use carillon_core::run::{Cause, Ending};
 use carillon_store::runs::RunRow;
 use carillon_supervisor as supervisor;
-use carillon_tidy::strays;
+use carillon_tidy::strays::{self, Stray};
 
 use crate::host::Host;
 use crate::host::launch::KEPT_PROGRAMS;
@@ -54,25 +55,12 @@ impl Host {
         let dir = self.run_dir(run);
         // What forked while it was being ended is met in the next round.
         for _ in 0..STRAY_ROUNDS {
-            let mut all = strays::strays();
-            let is_new = |pid: u32| !all.iter().any(|stray| stray.pid == pid);
-            let members = supervisor::cgroup::members(&dir).into_iter().filter(|member| is_new(member.pid));
-            let run_of_all = run.as_str().to_owned();
-            let members: Vec<_> = members
-                .map(|m| strays::Stray {
-                    pid: m.pid,
-                    start_time: m.start_time,
-                    name: m.name,
-                    run: run_of_all.clone(),
-                })
-                .collect();
-            all.extend(members);
+            let mut of_run = strays_of(run, &dir);
             // What is kept beside a living supervisor is kept beside a dead one.
-            let is_kept = |name: &str| KEPT_PROGRAMS.contains(&name);
-            let ours = |stray: &strays::Stray| stray.run == run.as_str() && !is_kept(&stray.name);
-            let of_run: Vec<_> = all.into_iter().filter(ours).collect();
+            of_run.retain(|stray| !KEPT_PROGRAMS.contains(&stray.name.as_str()));
             if of_run.is_empty() {
                 supervisor::cgroup::dissolve(&dir);
+                supervisor::cgroup::sweep();
                 return;
             }
             for stray in &of_run {
@@ -82,6 +70,20 @@ impl Host {
         }
         tracing::error!(%run, "some processes of a run could not be ended; the next start tries again");
     }
+}
+
+/// The processes of a run whose supervisor is dead, by their marker and, where it has one, by its cgroup:
+/// a process can clear its environment, but not leave that.
+fn strays_of(run: &RunId, dir: &Path) -> Vec<Stray> {
+    let mut found = strays::strays();
+    found.retain(|stray| stray.run == run.as_str());
+    for member in supervisor::cgroup::members(dir) {
+        let supervisor::cgroup::Member { pid, start_time, name } = member;
+        if !found.iter().any(|stray| stray.pid == pid) {
+            found.push(Stray { pid, start_time, name, run: run.to_string() });
+        }
+    }
+    found
 }
 
 /// A directory that is gone tells nothing: the process and the marker may.

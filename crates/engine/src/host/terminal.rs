@@ -22,6 +22,8 @@ pub struct Terminal {
     log: Mutex<LogReader>,
     /// The offset up to which a view was last given the screen alone.
     screen_only: AtomicU64,
+    /// Rings of the bell that somebody was told of.
+    rings_told: AtomicU64,
 }
 
 struct Model {
@@ -106,7 +108,8 @@ impl Terminal {
 
     fn of(outlet: Arc<Outlet>, model: Model, log: LogReader) -> Self {
         let screen_only = AtomicU64::new(NOWHERE);
-        Self { outlet, model: Mutex::new(model), log: Mutex::new(log), screen_only }
+        let rings_told = AtomicU64::new(model.screen.bells());
+        Self { outlet, model: Mutex::new(model), log: Mutex::new(log), screen_only, rings_told }
     }
 
     fn model(&self) -> MutexGuard<'_, Model> {
@@ -290,6 +293,17 @@ impl Terminal {
     /// The visible screen as plain text.
     pub fn text(&self) -> String {
         self.model().screen.text()
+    }
+
+    /// Whether the program wants brackets around what is pasted.
+    pub(crate) fn marks_pastes(&self) -> bool {
+        self.model().screen.bracketed_paste()
+    }
+
+    /// Whether the bell rang since this was asked last.
+    pub(crate) fn rang_since_looked(&self) -> bool {
+        let rings = self.model().screen.bells();
+        self.rings_told.swap(rings, Ordering::Relaxed) < rings
     }
 }
 

@@ -133,7 +133,7 @@ fn whole(log: Result<LogReader, carillon_supervisor::Error>) -> Result<Vec<u8>, 
     read_from(&mut log?, 0)
 }
 
-fn read_from(log: &mut LogReader, from: u64) -> Result<Vec<u8>, carillon_supervisor::Error> {
+pub(crate) fn read_from(log: &mut LogReader, from: u64) -> Result<Vec<u8>, carillon_supervisor::Error> {
     let mut bytes = Vec::new();
     let mut offset = from;
     let mut page = vec![0; 64 * 1024];

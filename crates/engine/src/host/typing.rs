@@ -1,37 +1,68 @@
-//! Terminals of agents as places where turns are begun: who types, whether the program is free, and
-//! how a prompt gets in.
+//! Terminals of agents as places where turns are begun: who types, and what the program tells of
+//! itself.
 //!
-//! What has to survive the engine stands as empty files in the run's directory: `typing` (the user
-//! has begun a line), `busy` (the program is at a turn of its own), `hooks` (it tells when a turn
-//! ends).
+//! What has to survive the engine stands as small files in the run's directory: `typing` (how much the
+//! user has in his line), `busy` (the program is at a turn), `hooks` (it tells when a turn ends),
+//! `awaited` (it was started so that it will tell), `broken-off` (the turn that ends next is one that
+//! nobody wants any more).
 
 use std::path::PathBuf;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
 
-use carillon_core::id::{RunId, TurnId};
+use carillon_core::id::RunId;
+use carillon_core::limits;
 
 use crate::host::Host;
-use crate::world::{Report, TerminalFacts};
+use crate::host::line::Line;
 
 /// A mark in a run's directory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Mark {
-    /// The user has begun a line.
-    Typing,
-    /// The program is at a turn of its own.
+    /// The program is at a turn.
     Busy,
     /// The program tells when a turn ends.
     Hooks,
+    /// The program was started so that it will tell when a turn ends.
+    Awaited,
+    /// The turn that ends next is not wanted any more: its end is no other turn's.
+    BrokenOff,
 }
 
 impl Mark {
     fn name(self) -> &'static str {
         match self {
-            Self::Typing => "typing",
             Self::Busy => "busy",
             Self::Hooks => "hooks",
+            Self::Awaited => "awaited",
+            Self::BrokenOff => "broken-off",
         }
     }
+}
+
+const TYPING: &str = "typing";
+
+/// The keyboard of a terminal: what the user has in his line, and whether it is his turn to type.
+#[derive(Default)]
+pub(crate) struct Keyboard {
+    pub(crate) line: Line,
+    /// When he sent something off, until the program has told what it makes of it.
+    pub(crate) sent: Option<Instant>,
+    /// When the program was asked to break off, until it has told that its turn is over.
+    pub(crate) broke_off: Option<Instant>,
+    /// What he typed while a prompt is being typed; it comes after that.
+    held: Option<Vec<u8>>,
+    /// What is being typed is not wanted any more; whether its program takes Esc.
+    pub(crate) unwanted: Option<bool>,
+}
+
+/// What came of what the user typed.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Typed {
+    /// What waits for the terminal may be able to go on, now or soon.
+    pub(crate) may_be_free: bool,
+    /// The program waited for somebody to look at it.
+    pub(crate) attended: bool,
 }
 
 impl Host {
@@ -49,48 +80,142 @@ impl Host {
             true => std::fs::File::create(&file).map(drop),
             false => std::fs::remove_file(&file),
         };
-        if let Err(error) = done
-            && error.kind() != std::io::ErrorKind::NotFound
-        {
-            tracing::warn!(%error, file = %file.display(), "a mark of a terminal cannot be kept");
+        note(&file, done);
+    }
+
+    /// The keyboard of a run; what was in the line when an earlier engine ended is still there.
+    pub(crate) fn keyboard(&self, run: &RunId) -> Arc<Mutex<Keyboard>> {
+        let mut all = self.keyboards();
+        let made = || {
+            let text = std::fs::read_to_string(self.run_dir(run).join(TYPING)).unwrap_or_default();
+            let chars = text.trim().parse().unwrap_or(usize::from(!text.is_empty()));
+            Arc::new(Mutex::new(Keyboard { line: Line::with(chars), ..Keyboard::default() }))
+        };
+        all.entry(run.clone()).or_insert_with(made).clone()
+    }
+
+    fn note_line(&self, run: &RunId, before: usize, now: usize) {
+        let file = self.run_dir(run).join(TYPING);
+        match (before, now) {
+            _ if before == now => {}
+            (_, 0) => note(&file, std::fs::remove_file(&file)),
+            _ => note(&file, std::fs::write(&file, now.to_string())),
         }
     }
 
-    pub(crate) fn facts_of_terminal(&self, run: &RunId) -> TerminalFacts {
-        TerminalFacts {
-            typing: self.has_mark(run, Mark::Typing),
-            busy: self.has_mark(run, Mark::Busy),
-            tells_ends: self.has_mark(run, Mark::Hooks),
+    /// The user types, or something that acts for him. While a prompt is being typed his keys wait:
+    /// they would land in the middle of it.
+    pub(crate) fn type_for_user(&self, run: &RunId, bytes: &[u8]) -> Result<Typed, String> {
+        if !self.outlet(run).is_some_and(|outlet| outlet.is_live()) {
+            return Err("this terminal has ended".to_owned());
+        }
+        let terminal = self.terminal(run)?;
+        let keyboard = self.keyboard(run);
+        let mut keys = lock(&keyboard);
+        if let Some(held) = &mut keys.held {
+            if held.len() + bytes.len() > limits::TERMINAL_WRITE_MAX_BYTES {
+                return Err("the terminal is taken by a prompt that is long on its way".to_owned());
+            }
+            held.extend_from_slice(bytes);
+            return Ok(Typed::default());
+        }
+        let typed = self.note_keys(run, &mut keys, bytes, terminal.marks_pastes());
+        // Sending may have to wait for the program, and who looks at the line must not.
+        drop(keys);
+        self.write(run, bytes)?;
+        Ok(typed)
+    }
+
+    fn note_keys(&self, run: &RunId, keys: &mut Keyboard, bytes: &[u8], marks_pastes: bool) -> Typed {
+        let before = keys.line.chars();
+        let fed = keys.line.feed(bytes, marks_pastes);
+        self.note_line(run, before, keys.line.chars());
+        let now = Instant::now();
+        if fed.sent {
+            keys.sent = Some(now);
+        }
+        if fed.broke_off && self.has_mark(run, Mark::Busy) {
+            keys.broke_off = Some(now);
+        }
+        let may_be_free = (before > 0 && keys.line.is_empty()) || fed.broke_off;
+        Typed { may_be_free, attended: self.attended(run) }
+    }
+
+    /// From now on the user's keys wait for [`Host::give_back_keys`].
+    pub(crate) fn hold_keys(&self, run: &RunId) {
+        let keyboard = self.keyboard(run);
+        let mut keys = lock(&keyboard);
+        keys.held.get_or_insert_default();
+        keys.unwanted = None;
+    }
+
+    /// Types what the user typed meanwhile, in its order.
+    pub(crate) fn give_back_keys(&self, run: &RunId) {
+        let keyboard = self.keyboard(run);
+        loop {
+            let mut keys = lock(&keyboard);
+            let Some(held) = keys.held.take().filter(|held| !held.is_empty()) else { return };
+            let marks_pastes = self.terminal(run).is_ok_and(|terminal| terminal.marks_pastes());
+            self.note_keys(run, &mut keys, &held, marks_pastes);
+            keys.held = Some(Vec::new());
+            drop(keys);
+            if self.write(run, &held).is_err() {
+                // The run is over, and so is everything that was typed.
+                lock(&keyboard).held = None;
+                return;
+            }
         }
     }
 
-    /// What the user has typed decides whether his line is empty; true when it has become so.
-    pub(crate) fn note_typed(&self, run: &RunId, bytes: &[u8]) -> bool {
-        // Enter, Ctrl+C, Ctrl+U and Ctrl+D leave an empty line; anything else that is not a key
-        // without text begins one.
-        let Some(last) = bytes.last() else { return false };
-        let empties = matches!(last, b'\r' | b'\n' | 0x03 | 0x04 | 0x15);
-        let is_key = bytes.first() == Some(&0x1b) && bytes.len() < 16;
-        let was_typing = self.has_mark(run, Mark::Typing);
-        if is_key || was_typing != empties {
-            return false;
-        }
-        self.set_mark(run, Mark::Typing, !empties);
-        empties
+    /// The program told that it has begun or ended something: what the user sent off has arrived.
+    pub(crate) fn heard_of(&self, run: &RunId) {
+        let keyboard = self.keyboard(run);
+        let mut keys = lock(&keyboard);
+        keys.sent = None;
+        keys.broke_off = None;
     }
 
-    pub(crate) fn type_prompt(self: &Arc<Self>, run: &RunId, turn: &TurnId, prompt: String, report: Report) {
-        let (host, run, id) = (self.clone(), run.clone(), turn.clone());
-        let failed = report.clone();
-        let kept = id.clone();
-        let work = move || report.handed_over(&id, host.paste(&run, &prompt));
-        if let Err(error) = std::thread::Builder::new().name("hand-over".to_owned()).spawn(work) {
-            failed.handed_over(&kept, Err(format!("the system gives no thread: {error}")));
+    /// Asks the program to break off what it is at, where its kind of program does that on Esc. Ctrl+C
+    /// would end some of them. What is being typed for it at this moment is sent off first: half a
+    /// prompt cannot be taken back.
+    pub(crate) fn break_off(&self, run: &RunId, takes_escape: bool) {
+        let keyboard = self.keyboard(run);
+        let mut keys = lock(&keyboard);
+        if keys.held.is_some() {
+            keys.unwanted = Some(takes_escape);
+            return;
+        }
+        if self.has_mark(run, Mark::Busy) {
+            self.set_mark(run, Mark::BrokenOff, true);
+        }
+        if takes_escape {
+            keys.broke_off = Some(Instant::now());
+            drop(keys);
+            if let Err(message) = self.write(run, b"\x1b") {
+                tracing::debug!(%run, message, "nothing to break off");
+            }
         }
     }
 
-    fn paste(&self, run: &RunId, prompt: &str) -> Result<(), String> {
-        self.write(run, prompt.as_bytes())?;
-        self.write(run, b"\r")
+    /// How long a prompt of the user's may be on its way before the program tells of it.
+    pub(crate) const SENT_MAX: Duration = Duration::from_millis(1_000);
+}
+
+impl Keyboard {
+    /// The line is the user's, or a prompt that is being typed has it.
+    pub(crate) fn is_taken(&self) -> bool {
+        self.held.is_some() || !self.line.is_empty()
+    }
+}
+
+pub(crate) fn lock(keyboard: &Mutex<Keyboard>) -> MutexGuard<'_, Keyboard> {
+    keyboard.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+fn note(file: &std::path::Path, done: std::io::Result<()>) {
+    if let Err(error) = done
+        && error.kind() != std::io::ErrorKind::NotFound
+    {
+        tracing::warn!(%error, file = %file.display(), "a mark of a terminal cannot be kept");
     }
 }

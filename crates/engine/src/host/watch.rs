@@ -54,7 +54,7 @@ impl Host {
     ) {
         let mut told = false;
         let mut pace = Pace::new(Instant::now());
-        outlet.publish(history);
+        outlet.begin_at(history);
         if let Some(terminal) = terminal {
             terminal.feed_to(history, history);
         }
@@ -67,6 +67,9 @@ impl Host {
                 Ok(Event::Output { end }) => {
                     // The views first, so that an echo does not wait for the model.
                     outlet.publish(end);
+                    if outlet.pulse.set_attention(false) {
+                        report.attention_over(run);
+                    }
                     if let Some(terminal) = terminal {
                         let before = terminal.fed();
                         terminal.feed_to(end, history);
@@ -75,7 +78,8 @@ impl Host {
                         }
                     }
                 }
-                Ok(Event::Accepted { .. } | Event::Refused { .. }) => {}
+                Ok(Event::Accepted { id }) => outlet.pulse.answered(id, true),
+                Ok(Event::Refused { id }) => outlet.pulse.answered(id, false),
                 Ok(Event::Closed) => break,
                 Err(error) => {
                     tracing::debug!(%run, %error, "the supervisor's connection broke");

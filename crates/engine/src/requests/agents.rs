@@ -7,19 +7,21 @@ use carillon_agents::adapter::{Adapter, terminal_argv};
 use carillon_core::agent::{AgentState, state_of};
 use carillon_core::ask::ChildId;
 use carillon_core::id::{AgentId, RunId};
+use carillon_core::limit::Limited;
 use carillon_core::run::{Cause, State};
-use carillon_core::words::{Agent, Mode, Profile};
+use carillon_core::words::{Agent, Mode, Profile, Project};
 use carillon_core::{limits, name};
 use carillon_store::agents::{self, Wakes};
 use carillon_store::runs::{self, RunRow};
 use carillon_store::turns::{self, TurnRow};
-use carillon_store::{asks, messages};
+use carillon_store::{asks, limits as session_limits, messages};
 
 use crate::engine::Engine;
 use crate::error::Error;
 use crate::main_loop::{MainLoop, now_ms};
 use crate::requests::find::find;
 use crate::requests::profiles::resolve;
+use crate::requests::workdirs::NewWorkdir;
 use crate::secrets;
 use crate::world::{BaseEnv, LaunchOrder, OrderIo, What};
 
@@ -47,6 +49,8 @@ pub enum Workdir {
     Root,
     /// In this directory.
     Path(PathBuf),
+    /// In a workdir of its own, which is made for it.
+    New,
 }
 
 /// An agent with what it is doing.
@@ -60,6 +64,8 @@ pub struct AgentView {
     pub run: Option<RunRow>,
     /// What it does and what waits for it.
     pub work: Work,
+    /// Until when a session limit of its profile holds, where that is known.
+    pub limited_until_ms: Option<i64>,
 }
 
 /// What an agent does and what waits for it.
@@ -73,6 +79,8 @@ pub struct Work {
     pub waiting_on: Vec<String>,
     /// How its wakes went.
     pub wakes: Wakes,
+    /// The session limit that holds for it.
+    pub limited: Option<Limited>,
 }
 
 impl Work {
@@ -97,6 +105,7 @@ impl Work {
             queued: turns::queued_of(db, &agent.id)? + pending,
             waiting_on,
             wakes: agents::wakes_of(db, &agent.id)?,
+            limited: session_limits::get(db, &agent.profile)?,
         })
     }
 }
@@ -131,16 +140,21 @@ impl Engine {
         let run = run.map(|row| self.with_live_size(row));
         let ran_ms = run.as_ref().and_then(|r| u64::try_from(r.ended_ms? - r.started_ms?).ok());
         let run_state = run.as_ref().map(|r| &r.state);
-        let is_busy = || run.as_ref().is_some_and(|run| self.inner.world.terminal_facts(&run.id).busy);
+        let live = run.as_ref().filter(|run| !run.state.is_terminal());
+        let is_busy = || live.is_some_and(|run| self.inner.world.terminal_facts(&run.id).at_turn);
+        let asks = live.is_some_and(|run| self.inner.world.needs_attention(&run.id));
         let state = match (agent.mode, state_of(run_state, ran_ms)) {
+            _ if asks => AgentState::NeedsAttention,
             _ if work.turn.is_some() => AgentState::Working,
+            _ if work.limited.is_some() && !agent.stopped_by_user => AgentState::Limited,
             (Mode::Terminal, AgentState::Idle) if is_busy() => AgentState::Working,
             (Mode::Terminal, state) => state,
             (Mode::Headless, _) if agent.stopped_by_user => AgentState::Offline,
             (Mode::Headless, AgentState::Failed) if could_not_start(run_state) => AgentState::Failed,
             (Mode::Headless, _) => AgentState::Idle,
         };
-        AgentView { agent, state, run, work }
+        let limited_until_ms = work.limited.as_ref().and_then(|limited| limited.until_ms);
+        AgentView { agent, state, run, work, limited_until_ms }
     }
 
     /// Adds an agent. Nothing is started.
@@ -151,9 +165,22 @@ impl Engine {
         }
         let project = self.project(&new.project)?;
         let profile = self.profile(&new.profile)?;
+        let mut made = None;
         let workdir = match new.workdir {
             Workdir::Root => PathBuf::from(&project.root),
             Workdir::Path(path) => existing_dir(&path)?,
+            Workdir::New => {
+                self.check_free_name(&project, &new.name)?;
+                let order = NewWorkdir {
+                    project: Some(project.id.to_string()),
+                    name: Some(new.name.clone()),
+                    ..NewWorkdir::default()
+                };
+                let workdir = self.new_workdir(order)?.row;
+                let path = PathBuf::from(&workdir.path);
+                made = Some(workdir);
+                path
+            }
         };
         let workdir = workdir.into_os_string().into_string().map_err(|path| {
             Error::failed(format!("the path {path:?} is not UTF-8"), "rename the directory")
@@ -178,7 +205,20 @@ impl Engine {
             inner.store.write(|tx| agents::insert(tx, &agent, now_ms()))?;
             Ok(agent)
         })?;
+        if let Some(workdir) = made {
+            self.own_workdir(&workdir.id, added.id.clone())?;
+        }
         Ok(self.view(added, None, Work::default()))
+    }
+
+    /// Before a workdir is made for an agent that cannot be added.
+    fn check_free_name(&self, project: &Project, name: &str) -> Result<(), Error> {
+        let taken = |agent: &Agent| agent.project == project.id && agent.name == name;
+        if self.read(agents::list)?.iter().any(taken) {
+            let message = format!("project {:?} has an agent {name:?} already", project.name);
+            return Err(Error::refused(message, "choose another name"));
+        }
+        Ok(())
     }
 
     /// Starts an agent's program on a terminal. One that runs already is left as it is.

@@ -9,7 +9,7 @@ use carillon_core::{limits, message, turn};
 use carillon_store::asks::{self, AskRow};
 use carillon_store::messages::{self, Kind as MessageKind, MessageRow};
 use carillon_store::turns::{self, Kind};
-use carillon_store::{calls, projects};
+use carillon_store::{calls, projects, runs};
 
 use crate::asks::{ChildView, children_of};
 use crate::engine::Engine;
@@ -19,6 +19,7 @@ use crate::requests::callers::{Caller, Who};
 use crate::requests::find::find;
 use crate::timers::Timer;
 use crate::turns::queued;
+use crate::world::CallState;
 
 /// A question to open.
 #[derive(Clone, Debug)]
@@ -90,9 +91,23 @@ impl Engine {
             Ok(Some((children_of(db, id)?, turns::of_ask(db, id)?, row)))
         })?;
         let (children, turns, row) = found.ok_or_else(|| not_found(id.as_str()))?;
-        let waiting_for = waiting_for(&row, &turns);
+        let asks = turns.last().is_some_and(|turn| self.callee_asks(turn));
+        let waiting_for = waiting_for(&row, &turns, asks);
         let children = children.into_iter().map(|child| self.with_tail(child)).collect();
         Ok(AskView { row, children, waiting_for })
+    }
+
+    /// Whether the callee sits on a question of its own, in the turn or before it.
+    fn callee_asks(&self, turn: &turns::TurnRow) -> bool {
+        let run = match (&turn.run, turn.state.is_over()) {
+            (_, true) => None,
+            (Some(run), false) => Some(run.clone()),
+            (None, false) => {
+                let newest = self.read(|db| runs::newest_of(db, &turn.agent)).ok().flatten();
+                newest.filter(|run| !run.state.is_terminal()).map(|run| run.id)
+            }
+        };
+        run.is_some_and(|run| self.inner.world.needs_attention(&run))
     }
 
     fn with_tail(&self, child: ChildView) -> (ChildView, Option<String>) {
@@ -147,8 +162,18 @@ impl Engine {
         }
     }
 
+    /// Refuses an agent that turns to another project.
+    pub fn may_see_ask(&self, key: &str, caller: &Caller) -> Result<(), Error> {
+        let id = self.ask_id(key)?;
+        match self.read(|db| asks::get(db, &id))? {
+            Some(row) => self.may_see(&row.project, caller),
+            None => Ok(()),
+        }
+    }
+
     /// A caller from within a run has looked at an ask of its own.
     pub fn note_ask_seen(&self, key: &str, caller: Caller) -> Result<(), Error> {
+        self.may_see_ask(key, &caller)?;
         let id = self.ask_id(key)?;
         let row = self.read(|db| asks::get(db, &id))?;
         if caller == Caller::default()
@@ -317,7 +342,7 @@ impl MainLoop {
         let same = self.store.read(|db| asks::same_question(db, caller, &callee.id, &new.prompt))?;
         let Some(same) = same else { return Ok(None) };
         let waiting = self.store.read(|db| calls::of_ask(db, &same.id))?;
-        let is_waited_for = waiting.iter().any(|call| self.world().call_lives(call));
+        let is_waited_for = waiting.iter().any(|call| self.world().call_state(call) == CallState::Waits);
         Ok(Some(same).filter(|_| !is_waited_for))
     }
 
@@ -372,9 +397,13 @@ fn check(new: &NewAsk) -> Result<(), Error> {
     Ok(())
 }
 
-fn waiting_for(row: &AskRow, turns: &[turns::TurnRow]) -> Option<WaitingFor> {
+fn waiting_for(row: &AskRow, turns: &[turns::TurnRow], callee_asks: bool) -> Option<WaitingFor> {
     let newest = turns.last().map(|turn| &turn.state);
     match (&row.state, newest) {
+        (State::Open, _) if callee_asks => Some(WaitingFor::Attention),
+        (State::PendingFinal { followed: true, .. }, Some(state)) if callee_asks && !state.is_over() => {
+            Some(WaitingFor::Attention)
+        }
         (State::PendingFinal { followed: true, .. }, Some(state)) if !state.is_over() => {
             Some(WaitingFor::FollowUp)
         }

@@ -1,9 +1,10 @@
 //! Who asks for something: the user, or an agent from within one of its runs.
 
-use carillon_core::id::{AskId, RunId};
+use carillon_core::id::{AskId, ProjectId, RunId};
 use carillon_core::words::Agent;
 use carillon_store::{agents, asks, runs, tasks, turns};
 
+use crate::engine::Engine;
 use crate::error::Error;
 use crate::main_loop::MainLoop;
 use crate::requests::find::find;
@@ -30,6 +31,23 @@ impl Who {
     /// For records: who did it.
     pub(crate) fn name(&self) -> String {
         self.agent.as_ref().map_or_else(|| "user".to_owned(), |agent| agent.name.clone())
+    }
+}
+
+impl Engine {
+    /// Refuses an agent that turns to another project than its own.
+    pub(crate) fn may_see(&self, project: &ProjectId, caller: &Caller) -> Result<(), Error> {
+        if *caller == Caller::default() {
+            return Ok(());
+        }
+        let (project, caller) = (project.clone(), caller.clone());
+        self.request_blocking(move |inner| match inner.who(&caller)?.agent {
+            Some(agent) if agent.project != project => {
+                let message = format!("this belongs to another project than agent {:?}", agent.name);
+                Err(Error::refused(message, "an agent acts only in its own project"))
+            }
+            Some(_) | None => Ok(()),
+        })
     }
 }
 
@@ -72,7 +90,7 @@ impl MainLoop {
     pub(crate) fn agent_for(
         &self,
         who: &Who,
-        project: Option<&carillon_core::id::ProjectId>,
+        project: Option<&ProjectId>,
         key: &str,
     ) -> Result<Agent, Error> {
         let all = self.store.read(agents::list)?;

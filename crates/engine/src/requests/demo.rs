@@ -63,6 +63,8 @@ impl Engine {
                 program: self.inner.config.carillon_binary.to_string_lossy().into_owned(),
                 args: vec!["demo-agent".to_owned()],
                 env: Vec::new(),
+                policy: None,
+                allow_prefixes: Vec::new(),
             })?;
         }
         let there = self.agents(Some(project.id.as_str()))?;

@@ -2,6 +2,7 @@
 //! the loop; one that changes something is run on the loop's thread.
 
 mod agents;
+mod approvals;
 mod asks;
 mod callers;
 mod changes;
@@ -9,6 +10,7 @@ mod demo;
 mod doctor;
 mod find;
 mod layouts;
+mod limits;
 mod messages;
 mod output;
 mod profiles;
@@ -17,7 +19,9 @@ pub(crate) mod runs;
 mod settings;
 mod tasks;
 mod turns;
+mod workdirs;
 
+pub use carillon_store::approvals::State as ApprovalState;
 pub use carillon_store::asks::{AskRow, Delivered};
 pub use carillon_store::changes::Change;
 pub use carillon_store::messages::{Kind as MessageKind, MessageRow};
@@ -25,15 +29,21 @@ pub use carillon_store::runs::RunRow;
 pub use carillon_store::turns::{Kind as TurnKind, TurnRow};
 
 pub use agents::{AgentView, NewAgent, Work, Workdir};
+pub use approvals::ApprovalView;
 pub use asks::{AskView, NewAsk, WaitingFor};
 pub use callers::Caller;
 pub use changes::Changes;
 pub use doctor::{Check, CheckState, look_around};
+pub use limits::LimitView;
 pub use messages::NewNote;
 pub use output::{OutputPage, OutputQuery, OutputWait};
 pub(crate) use profiles::resolve;
-pub use profiles::{DetectedView, NewProfile};
+pub use profiles::{DetectedView, NewProfile, ProfileChange};
 pub use tasks::{NewTask, TaskView};
 pub use turns::{EventsPage, Hook, Seen, TurnView};
 
+pub use workdirs::{MergeOrder, NewWorkdir, WorkdirView};
+
 pub use crate::asks::{ChildView, final_of, reason_of};
+pub use crate::host::workdirs::{Diff, How, Seen as WorkdirSeen};
+pub use carillon_store::workdirs::WorkdirRow;

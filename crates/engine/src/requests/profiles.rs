@@ -32,6 +32,25 @@ pub struct NewProfile {
     pub args: Vec<String>,
     /// Variables of its own, which may be secrets.
     pub env: Vec<(String, String)>,
+    /// What its agents may run in the background; else what its adapter asks for.
+    pub policy: Option<Policy>,
+    /// Beginnings of commands that need no approval.
+    pub allow_prefixes: Vec<String>,
+}
+
+/// What is changed of a profile; what is left out stays.
+#[derive(Clone, Debug, Default)]
+pub struct ProfileChange {
+    /// A path, or a name on the user's PATH.
+    pub program: Option<String>,
+    /// Arguments.
+    pub args: Option<Vec<String>>,
+    /// Variables by name; none takes one away, all others stay.
+    pub env: Vec<(String, Option<String>)>,
+    /// What its agents may run in the background.
+    pub policy: Option<Policy>,
+    /// Beginnings of commands that need no approval.
+    pub allow_prefixes: Option<Vec<String>>,
 }
 
 /// An agent CLI that was found on the user's PATH.
@@ -70,13 +89,14 @@ impl Engine {
         check_env(&new.env)?;
         let program = resolve(&new.program, &self.inner.host.user_env(), Path::new("/"))?;
         let version = self.with_probe_env(|vars| known_version(adapter, &program, vars))?;
-        let policy = match adapter {
+        check_prefixes(&new.allow_prefixes)?;
+        let policy = new.policy.unwrap_or(match adapter {
             Adapter::Plain => Policy::Allow,
             // These have an approval mode of their own, which a background command must not bypass.
             Adapter::Claude | Adapter::Codex | Adapter::Gemini | Adapter::Opencode | Adapter::Acp => {
                 Policy::Ask
             }
-        };
+        });
         let profile = Profile {
             id: ProfileId::from_random(*uuid::Uuid::new_v4().as_bytes()),
             name: new.name,
@@ -86,6 +106,7 @@ impl Engine {
             env: new.env,
             version,
             policy,
+            allow_prefixes: new.allow_prefixes,
         };
         self.request_blocking(move |inner| {
             if inner.store.read(profiles::list)?.iter().any(|p| p.name == profile.name) {
@@ -98,6 +119,54 @@ impl Engine {
             inner.store.write(|tx| profiles::insert(tx, &profile, now_ms()))?;
             Ok(profile)
         })
+    }
+
+    /// Changes a profile. What runs already goes on as it was begun.
+    pub fn change_profile(&self, key: &str, change: ProfileChange) -> Result<Profile, Error> {
+        let mut profile = self.profile(key)?;
+        if let Some(program) = change.program {
+            resolve(&program, &self.inner.host.user_env(), Path::new("/"))?;
+            profile.program = program;
+        }
+        profile.args = change.args.unwrap_or(profile.args);
+        profile.policy = change.policy.unwrap_or(profile.policy);
+        profile.allow_prefixes = change.allow_prefixes.unwrap_or(profile.allow_prefixes);
+        check_prefixes(&profile.allow_prefixes)?;
+        let own = secrets::get(&self.inner.paths.secrets, &profile.id);
+        let mut env = own.map_err(|e| {
+            Error::failed(format!("its variables cannot be read: {e}"), "remove the profile and add it again")
+        })?;
+        for (name, value) in change.env {
+            env.retain(|(known, _)| *known != name);
+            env.extend(value.map(|value| (name, value)));
+        }
+        check_env(&env)?;
+        profile.env = env;
+        self.request_blocking(move |inner| {
+            secrets::put(&inner.paths.secrets, &profile.id, &profile.env).map_err(|e| {
+                Error::failed(format!("the variables cannot be kept: {e}"), "check the data directory")
+            })?;
+            inner.store.write(|tx| profiles::update(tx, &profile))?;
+            Ok(profile)
+        })
+    }
+
+    /// Starts the program of a profile to see whether it works; answers what it said.
+    pub fn test_profile(&self, key: &str) -> Result<String, Error> {
+        let profile = self.profile(key)?;
+        let program = resolve(&profile.program, &self.inner.host.user_env(), Path::new("/"))?;
+        let adapter = Adapter::from_str(&profile.adapter)
+            .map_err(|e| Error::failed(e.to_string(), "remove the profile and add it again"))?;
+        match self.with_probe_env(|vars| known_version(adapter, &program, vars))? {
+            Some(version) => Ok(format!("{} answers: version {version}", program.display())),
+            None if matches!(adapter, Adapter::Plain | Adapter::Acp) => {
+                Ok(format!("{} is there and can be started", program.display()))
+            }
+            None => {
+                let message = format!("{} does not tell its version", program.display());
+                Err(Error::failed(message, "start it in a terminal to see what it says"))
+            }
+        }
     }
 
     /// Removes a profile that no agent uses.
@@ -175,6 +244,17 @@ fn known_version(adapter: Adapter, program: &Path, vars: &Vars) -> Option<String
         Adapter::Claude | Adapter::Codex | Adapter::Gemini | Adapter::Opencode => {
             detect::version_of(program, vars, Duration::from_millis(limits::VERSION_PROBE_MS))
         }
+    }
+}
+
+fn check_prefixes(prefixes: &[String]) -> Result<(), Error> {
+    if prefixes.len() > limits::PREFIXES_MAX {
+        let message = format!("at most {} beginnings of commands can be allowed", limits::PREFIXES_MAX);
+        return Err(Error::invalid(message, "use the policy `allow` instead"));
+    }
+    match prefixes.iter().find(|prefix| prefix.trim().is_empty()) {
+        Some(_) => Err(Error::invalid("an allowed beginning is empty", "write the words, like `npm test`")),
+        None => Ok(()),
     }
 }
 

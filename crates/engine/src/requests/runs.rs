@@ -43,10 +43,14 @@ impl Engine {
                 "send it in parts, or give the agent a file",
             ));
         }
-        self.inner.host.write(&run, text.as_bytes()).map_err(|message| not_live(&message))?;
-        if self.inner.host.note_typed(&run, text.as_bytes()) {
-            // What waits for an empty line may begin now.
+        let typed = self.inner.host.type_for_user(&run, text.as_bytes());
+        let typed = typed.map_err(|message| not_live(&message))?;
+        if typed.may_be_free || typed.attended {
             self.request_unanswered(move |inner| {
+                if typed.attended {
+                    inner.attention_changed(&run);
+                }
+                // What waits for an empty line may begin now.
                 inner.terminal_changed(&run);
                 Ok(())
             });

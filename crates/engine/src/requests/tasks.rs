@@ -190,6 +190,10 @@ impl Engine {
             };
             let who = inner.who(&caller)?;
             let row = inner.view(&id)?.row;
+            if who.agent.as_ref().is_some_and(|agent| agent.project != row.task.project) {
+                let message = "this task belongs to another project";
+                return Err(Error::refused(message, "an agent acts only in its own project"));
+            }
             let by = if who.agent.is_some() { who.name() } else { by };
             // An owner that does not want it any more has seen its end.
             if who.agent.is_some_and(|agent| Some(agent.id) == row.task.owner) {
@@ -201,21 +205,36 @@ impl Engine {
     }
 
     /// Tries a task that is over again, as a new attempt. One that is not over is answered as it is.
-    pub fn retry_task(&self, key: &str) -> Result<TaskView, Error> {
-        let id = self.task(key)?.row.task.id;
+    pub fn retry_task(&self, key: &str, caller: &Caller) -> Result<TaskView, Error> {
+        let row = self.task(key)?.row;
+        self.may_see(&row.task.project, caller)?;
+        let (id, caller) = (row.task.id, caller.clone());
         self.request_blocking(move |inner| {
             let view = inner.view(&id)?;
             if view.attempt.state.is_terminal() {
-                let again = queued(&view.row, view.attempt.number + 1);
-                inner.store.write(|tx| attempts::insert_queued(tx, &again))?;
+                let who = inner.who(&caller)?;
+                let state = inner.first_state(who.agent.as_ref(), &view.row.task.command)?;
+                inner.add_attempt(&view.row, view.attempt.number + 1, state, who.agent.as_ref())?;
                 inner.fill_slots(&view.row.task.project);
             }
             inner.view(&id)
         })
     }
 
+    /// Refuses an agent that turns to a task of another project.
+    pub async fn may_see_task(&self, key: &str, caller: Caller) -> Result<(), Error> {
+        if caller == Caller::default() {
+            return Ok(());
+        }
+        let project = self.task(key)?.row.task.project;
+        let engine = self.clone();
+        let checked = tokio::task::spawn_blocking(move || engine.may_see(&project, &caller)).await;
+        checked.unwrap_or_else(|e| Err(Error::failed(e.to_string(), "try again")))
+    }
+
     /// The owner of a task, from within a run, has seen its end.
     pub fn note_task_seen(&self, view: &TaskView, caller: Caller) -> Result<(), Error> {
+        self.may_see(&view.row.task.project, &caller)?;
         let number = view.attempt.number;
         let unseen = view.row.joined_ask.is_some() && view.row.seen_attempt < number;
         if caller == Caller::default() || !unseen || !view.attempt.state.is_terminal() {
@@ -273,6 +292,8 @@ impl MainLoop {
             return Err(Error::ShuttingDown);
         }
         let who = self.who(caller)?;
+        let state = self.first_state(who.agent.as_ref(), &row.task.command)?;
+        let asker = who.agent.clone();
         if let Some(agent) = who.agent {
             if agent.project != row.task.project {
                 let message = format!("agent {:?} may run commands only in its own project", agent.name);
@@ -286,12 +307,9 @@ impl MainLoop {
         if let Some(known) = self.store.read(|db| view_of(db, &id))? {
             return Ok(known);
         }
-        let attempt = queued(&row, 1);
         self.marks.push("task accepted");
-        self.store.write(|tx| {
-            tasks::insert(tx, &row)?;
-            attempts::insert_queued(tx, &attempt)
-        })?;
+        self.store.write(|tx| tasks::insert(tx, &row))?;
+        self.add_attempt(&row, 1, state, asker.as_ref())?;
         if let Some(ask) = &row.joined_ask
             && let Some(ask) = self.store.read(|db| carillon_store::asks::get(db, ask))?
         {
@@ -299,6 +317,29 @@ impl MainLoop {
         }
         self.fill_slots(&row.task.project);
         self.view(&id)
+    }
+
+    /// Puts an attempt in line, or lets it wait for the user's word.
+    fn add_attempt(
+        &mut self,
+        row: &TaskRow,
+        number: u32,
+        state: State,
+        asker: Option<&carillon_core::words::Agent>,
+    ) -> Result<(), Error> {
+        let attempt = AttemptRow { state, ..queued(row, number) };
+        let approval = self.approval_for(&attempt, asker);
+        self.store.write(|tx| {
+            attempts::insert(tx, &attempt)?;
+            match &approval {
+                Some(approval) => carillon_store::approvals::insert(tx, approval, attempt.project.as_str()),
+                None => Ok(()),
+            }
+        })?;
+        if let Some(approval) = &approval {
+            self.arm_approval(approval);
+        }
+        Ok(())
     }
 
     fn view(&self, id: &TaskId) -> Result<TaskView, Error> {

@@ -7,7 +7,6 @@ use carillon_agents::reader::Reader as Events;
 pub use carillon_agents::turn::Seen;
 use carillon_core::id::{RunId, TurnId};
 use carillon_core::limits;
-use carillon_core::turn::End;
 use carillon_store::turns::{self, TurnRow};
 use carillon_store::{messages, runs};
 use carillon_supervisor::{LogReader, Read};
@@ -15,7 +14,6 @@ use carillon_supervisor::{LogReader, Read};
 use crate::engine::Engine;
 use crate::error::Error;
 use crate::host::typing::Mark;
-use crate::main_loop::now_ms;
 
 /// A turn with the messages that it carries.
 #[derive(Clone, Debug, PartialEq)]
@@ -132,18 +130,28 @@ impl Engine {
         {
             return Ok(());
         }
-        host.set_mark(&run, Mark::Hooks, true);
         self.request_blocking(move |inner| {
-            let turn = inner.store.read(|db| turns::live_of_run(db, &run))?;
             match event {
-                Hook::Ready => host.set_mark(&run, Mark::Busy, false),
-                Hook::Began => host.set_mark(&run, Mark::Busy, true),
+                // Some programs say so again in the middle of their work, when they tidy up.
+                Hook::Ready if host.has_mark(&run, Mark::Hooks) => {}
+                Hook::Ready => host.set_mark(&run, Mark::Hooks, true),
+                Hook::Began => {
+                    host.set_mark(&run, Mark::Busy, true);
+                    host.set_mark(&run, Mark::BrokenOff, false);
+                    host.set_mark(&run, Mark::Hooks, true);
+                    host.heard_of(&run);
+                }
                 Hook::Ended { text } => {
+                    let unwanted = host.has_mark(&run, Mark::BrokenOff);
+                    host.set_mark(&run, Mark::BrokenOff, false);
                     host.set_mark(&run, Mark::Busy, false);
-                    if let Some(turn) = turn.filter(|turn| turn.started_ms.is_some()) {
-                        inner.end_turn(turn, End::Final { text }, now_ms())?;
+                    host.set_mark(&run, Mark::Hooks, true);
+                    host.heard_of(&run);
+                    if !unwanted {
+                        inner.turn_ended_in_terminal(&run, text)?;
                     }
                 }
+                Hook::Asks => inner.call_for_attention(&run)?,
             }
             inner.terminal_changed(&run);
             Ok(())
@@ -163,6 +171,8 @@ pub enum Hook {
         /// What it answered.
         text: String,
     },
+    /// It sits on a question of its own, like one for a permission.
+    Asks,
 }
 
 fn memrchr_newline(bytes: &[u8]) -> Option<usize> {

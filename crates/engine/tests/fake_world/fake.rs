@@ -9,7 +9,9 @@ use carillon_core::id::{CallId, RunId, TurnId};
 use carillon_core::reconcile::Observed;
 use carillon_core::run::{Cause, Ending};
 use carillon_core::turn;
-use carillon_engine::world::{Facts, LaunchOrder, Report, TempPlace, TerminalFacts, TurnOutcome, World};
+use carillon_engine::world::{
+    CallState, Facts, LaunchOrder, Quiet, Report, TempPlace, TerminalFacts, TurnOutcome, World,
+};
 use carillon_store::runs::RunRow;
 use carillon_store::turns::Usage;
 use rusqlite::{Connection, OpenFlags, OptionalExtension};
@@ -246,8 +248,8 @@ impl World for Fake {
         format!("tail of {run}")
     }
 
-    fn call_lives(&self, call: &CallId) -> bool {
-        self.lock().held.contains(call)
+    fn call_state(&self, call: &CallId) -> CallState {
+        if self.lock().held.contains(call) { CallState::Waits } else { CallState::Gone }
     }
 
     fn watch_call(&self, call: &CallId, _: Report) {
@@ -267,7 +269,25 @@ impl World for Fake {
         self.note(Asked::HandOver { run: run.clone(), turn: turn.clone(), prompt });
     }
 
+    fn was_handed_over(&self, run: &RunId, turn: &TurnId) -> bool {
+        let was =
+            |asked: &Asked| matches!(asked, Asked::HandOver { run: r, turn: t, .. } if r == run && t == turn);
+        self.lock().asked.iter().any(was)
+    }
+
     fn interrupt(&self, _: &RunId, _: &str) {}
+
+    fn quiet(&self, _: &RunId, _: Duration) -> Option<Quiet> {
+        None
+    }
+
+    fn set_attention(&self, _: &RunId) -> bool {
+        false
+    }
+
+    fn needs_attention(&self, _: &RunId) -> bool {
+        false
+    }
 
     fn let_go(&self) {
         self.note(Asked::LetGo);

@@ -142,6 +142,17 @@ proptest! {
     }
 
     #[test]
+    fn leaves_out_nothing_but_the_history(size in size(), bytes in stream(60)) {
+        let mut screen = Screen::new(size.0, size.1, 8);
+        screen.feed(&bytes);
+        let mut other = Screen::new(size.0, size.1, 8);
+        prop_assert_eq!(other.feed(&screen.snapshot_of_screen()), b"");
+        prop_assert_eq!(history(&other), Vec::<String>::new());
+        screen.terminal.main.history.clear();
+        prop_assert_eq!(noticeable(&other), noticeable(&screen));
+    }
+
+    #[test]
     fn goes_on_like_the_original(size in size(), before in stream(40), after in stream(20)) {
         let mut screen = Screen::new(size.0, size.1, 8);
         screen.feed(&before);

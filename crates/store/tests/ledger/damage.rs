@@ -132,3 +132,43 @@ fn a_place_that_cannot_be_used_is_named() {
     let error = Store::open(&place.dir().join("no/such/ledger"), NOW_MS).unwrap_err().to_string();
     assert!(error.contains("no/such/ledger"), "{error}");
 }
+
+/// Page 1 as it stands last in the log: (its place in the file, its bytes).
+fn newest_first_page(log: &std::path::Path) -> (u64, Vec<u8>) {
+    const HEADER: usize = 32;
+    const FRAME_HEADER: usize = 24;
+    let bytes = std::fs::read(log).expect("the log");
+    let page = usize::try_from(u32::from_be_bytes(bytes[8..12].try_into().unwrap())).unwrap();
+    let frames = (HEADER..bytes.len()).step_by(FRAME_HEADER + page);
+    let starts = frames.filter(|at| bytes[*at..*at + 4] == 1u32.to_be_bytes());
+    let at = starts.last().expect("page 1 is in each commit") + FRAME_HEADER;
+    (at as u64, bytes[at..at + page].to_vec())
+}
+
+/// A disk that answers with rubbish for a while: that is told at once, and not waited for as for somebody
+/// who holds the file.
+#[test]
+fn a_batch_that_cannot_be_begun_is_told_and_leaves_nothing_open() {
+    use std::os::unix::fs::FileExt;
+    let place = Place::new();
+    let mut store = place.open();
+    fill(&mut store);
+    // A change of somebody else's makes the store read the page again.
+    let other = rusqlite::Connection::open(place.path()).expect("the file opens");
+    other.execute_batch("CREATE TABLE others (a)").expect("a change");
+    let (at, page) = newest_first_page(&place.file("-wal"));
+    let log = std::fs::File::options().write(true).open(place.file("-wal")).expect("the log");
+    log.write_all_at(&[0; 100], at).expect("damage");
+    let error = store.begin_batch(true).expect_err("nothing can be begun");
+    assert!(error.to_string().contains("not a database"), "{error}");
+    log.write_all_at(&page, at).expect("repair");
+    // SQLite keeps what it has read until somebody else changes something.
+    other.execute_batch("INSERT INTO others VALUES (1)").expect("a change");
+    store.begin_batch(true).expect("now it can");
+    crate::crashes::set(&mut store, "after", "1");
+    store.commit_batch().expect("and be committed");
+    drop((store, other));
+    let store = place.open();
+    assert_eq!(crate::crashes::values(&store).len(), 1);
+    assert_eq!(store.read(projects::list).unwrap(), [project()]);
+}

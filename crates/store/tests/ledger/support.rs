@@ -79,6 +79,7 @@ pub fn profile() -> Profile {
         env: vec![("TOKEN".to_owned(), "sk-canary-6f1d2b".to_owned())],
         version: Some("1.2".to_owned()),
         policy: Policy::Ask,
+        allow_prefixes: Vec::new(),
     }
 }
 

@@ -5,6 +5,7 @@
 //! from. A program is *cloned* into it. Moving a process makes the kernel wait for a grace period,
 //! which costs more than all the rest of a start.
 
+use crate::rundir::is_run_id;
 use rustix::fs::{Access, AtFlags, Mode, OFlags};
 use rustix::io::Errno;
 use std::fs;
@@ -26,17 +27,26 @@ const CLONE_INTO_CGROUP: u64 = 0x2_0000_0000;
 /// How deep a program may nest cgroups of its own before we lose sight of them.
 const DEPTH_MAX: usize = 16;
 
-/// How often it is tried to empty a cgroup whose members keep starting others.
+/// How often it is tried to empty a cgroup whose members keep starting others, or to make one that somebody
+/// takes away.
 const ROUNDS: usize = 8;
+
+/// What the name of every run's cgroup begins with.
+const PREFIX: &str = "carillon-";
 
 /// The name of a run's cgroup.
 pub(crate) fn name(run: &str) -> String {
-    format!("carillon-{run}")
+    format!("{PREFIX}{run}")
 }
 
 /// The path of the cgroup that this run may have, below our own; it is not made yet. None where the
 /// system does not let us have one.
 pub(crate) fn place(run: &str) -> Option<PathBuf> {
+    Some(delegated()?.join(name(run)))
+}
+
+/// Our own cgroup, if we may make others below it.
+fn delegated() -> Option<PathBuf> {
     let is_v2 = |mount: &&str| {
         rustix::fs::statfs(*mount).is_ok_and(|found| u64::try_from(found.f_type) == Ok(CGROUP2_SUPER_MAGIC))
     };
@@ -46,9 +56,23 @@ pub(crate) fn place(run: &str) -> Option<PathBuf> {
     let own = Path::new(mount).join(own);
     let may = |path: &Path, access| rustix::fs::access(path, access).is_ok();
     // Cloning needs the right to write there, too: it is what the old and the new place have in common.
-    let delegated =
+    let is_delegated =
         may(&own, Access::WRITE_OK | Access::EXEC_OK) && may(&own.join("cgroup.procs"), Access::WRITE_OK);
-    delegated.then(|| own.join(name(run)))
+    is_delegated.then_some(own)
+}
+
+/// Removes the cgroups of runs below our own that have no member: those of supervisors which were killed,
+/// and whose records are gone as well. One that is just being started in makes its own again.
+pub(crate) fn sweep() {
+    let Some(own) = delegated() else { return };
+    for entry in fs::read_dir(own).into_iter().flatten().flatten() {
+        let name = entry.file_name();
+        let run = name.to_str().and_then(|name| name.strip_prefix(PREFIX));
+        if run.is_some_and(is_run_id) {
+            // One with members refuses.
+            let _ = rustix::fs::rmdir(entry.path());
+        }
+    }
 }
 
 /// The cgroup of one run; dissolved when it is dropped.
@@ -70,15 +94,29 @@ pub(crate) enum NotSpawned {
 impl Cgroup {
     /// Makes it.
     pub(crate) fn create(path: &Path) -> io::Result<Cgroup> {
-        rustix::fs::mkdir(path, Mode::RWXU | Mode::RGRP | Mode::XGRP | Mode::ROTH | Mode::XOTH)?;
         let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
-        match rustix::fs::open(path, flags, Mode::empty()) {
-            Ok(dir) => Ok(Cgroup { path: path.to_owned(), dir }),
-            Err(e) => {
-                dissolve(path);
-                Err(e.into())
+        let mut tries = 1..ROUNDS;
+        loop {
+            rustix::fs::mkdir(path, Mode::RWXU | Mode::RGRP | Mode::XGRP | Mode::ROTH | Mode::XOTH)?;
+            match rustix::fs::open(path, flags, Mode::empty()) {
+                Ok(dir) => return Ok(Cgroup { path: path.to_owned(), dir }),
+                // Swept away in between.
+                Err(Errno::NOENT) if tries.next().is_some() => {}
+                Err(e) => {
+                    dissolve(path);
+                    return Err(e.into());
+                }
             }
         }
+    }
+
+    /// The same once more if somebody has removed it; None if it is still there.
+    pub(crate) fn made_again(self) -> Option<Cgroup> {
+        let path = self.path.clone();
+        let is_gone = !exists(&path);
+        // First, because that removes what has this name.
+        drop(self);
+        if is_gone { Cgroup::create(&path).ok() } else { None }
     }
 
     /// Starts a program in it and returns its pid, as [`Command::spawn`] does elsewhere. Only for a

@@ -22,6 +22,10 @@ use std::process::{Command, Stdio};
 /// The size of a terminal for which none was given.
 const DEFAULT_SIZE: (u16, u16) = (80, 24);
 
+/// Somebody who removes empty cgroups may meet the run's before its first member is in it. It is made
+/// again, at most so often.
+const CGROUP_TRIES: usize = 5;
+
 /// A program that was started.
 pub(super) struct Child {
     pub(super) pid: u32,
@@ -83,12 +87,13 @@ pub(super) fn start(spec: &RunSpec, dir: BorrowedFd<'_>, cgroup: Option<Cgroup>)
 }
 
 /// Starts the program in the cgroup, or without one where that is refused.
-fn spawn(command: &mut Command, cgroup: Option<Cgroup>) -> io::Result<(u32, Option<Cgroup>)> {
-    if let Some(cgroup) = cgroup {
-        match cgroup.spawn(command) {
-            Ok(pid) => return Ok((pid, Some(cgroup))),
+fn spawn(command: &mut Command, mut cgroup: Option<Cgroup>) -> io::Result<(u32, Option<Cgroup>)> {
+    for _ in 0..CGROUP_TRIES {
+        let Some(place) = cgroup else { break };
+        match place.spawn(command) {
+            Ok(pid) => return Ok((pid, Some(place))),
             Err(NotSpawned::Failed(e)) => return Err(e),
-            Err(NotSpawned::Refused) => {}
+            Err(NotSpawned::Refused) => cgroup = place.made_again(),
         }
     }
     Ok((command.spawn()?.id(), None))

@@ -270,6 +270,11 @@ impl<'a> Run<'a> {
             Ok(true) => Reply::Accepted { id },
             Ok(false) if self.takes_input() && journal::append(self.dir, id).is_ok() => {
                 self.input.push(bytes);
+                // The terminal gets it before the engine hears of it. So whoever looks at the terminal
+                // after that, and finds nothing there to be read, knows that the program has read it.
+                if let Some(terminal) = self.output.source() {
+                    self.input.write_to(terminal);
+                }
                 Reply::Accepted { id }
             }
             _ => Reply::Refused { id },

@@ -6,10 +6,20 @@ use carillon_testkit::{processes, waiting};
 use rustix::process::Signal;
 use std::path::PathBuf;
 
-/// The run's cgroup, once its program has been started in it.
+/// The run's cgroup, once its program has been started in it. None only where this test could not make
+/// one either.
 fn place(live: &Live) -> Option<PathBuf> {
     let place = live.started().cgroup;
     if place.is_none() {
+        let own = of(std::process::id());
+        let probe = format!("probe-{}", std::process::id());
+        let made = ["/sys/fs/cgroup", "/sys/fs/cgroup/unified"].into_iter().find_map(|mount| {
+            let dir = PathBuf::from(format!("{mount}{own}")).join(&probe);
+            (PathBuf::from(mount).join("cgroup.procs").exists() && std::fs::create_dir(&dir).is_ok())
+                .then_some(dir)
+        });
+        made.iter().for_each(|dir| std::fs::remove_dir(dir).expect("the probe goes"));
+        assert_eq!(made, None, "a cgroup can be made here");
         eprintln!("no cgroup can be made here");
     }
     place
@@ -119,13 +129,15 @@ fn what_is_kept_moves_out() {
 #[test]
 fn cgroups_that_a_program_makes_in_its_own_go_as_well() {
     let stage = Stage::new();
+    // Only in a cgroup of the run's, or the test would leave some in its own.
     let script = format!(
-        "g=$(echo /sys/fs/cgroup*$(sed -n 's/^0:://p' /proc/self/cgroup) /sys/fs/cgroup/unified$(sed -n 's/^0:://p' /proc/self/cgroup)); \
-         for d in $g; do test -d $d && cd $d; done; mkdir -p inner/most && {FAKE_AGENT} leave-daemon && \
-         echo $$ >inner/most/cgroup.procs; echo up; exec {FAKE_AGENT} hang"
+        "own=$(sed -n 's/^0:://p' /proc/self/cgroup); \
+         for d in /sys/fs/cgroup$own /sys/fs/cgroup/unified$own; do case $d in *carillon-*) test ! -d $d || cd $d;; esac; done; \
+         case $(pwd) in *carillon-*) mkdir -p inner/most; {FAKE_AGENT} leave-daemon; \
+         echo $$ >inner/most/cgroup.procs;; esac; echo ready; exec {FAKE_AGENT} hang"
     );
     let mut live = stage.start(&stage.spec(Io::Pipes, &["sh", "-c", &script]));
-    live.wait_for_text("up");
+    live.wait_for_text("ready");
     let Some(place) = place(&live) else { return };
     let program = live.started().pid.expect("a pid");
     assert!(of(program).ends_with("/inner/most"), "{}", of(program));
@@ -154,4 +166,54 @@ fn a_program_that_cannot_be_executed_leaves_none_and_is_told_of_as_ever() {
     live.control().sender().stop("the test").expect("stop");
     let mut live = live;
     live.wait();
+}
+
+#[test]
+fn sweeping_takes_what_has_no_members_and_nothing_else() {
+    let stage = Stage::new();
+    let mut live = stage.start(&stage.agent(PTY, "print up hang"));
+    live.wait_for_text("up");
+    let Some(place) = place(&live) else { return };
+    let left = place.with_file_name(format!("carillon-{}", stage.id()));
+    let foreign = place.with_file_name(format!("carillon-{}-of-the-users", std::process::id()));
+    for dir in [&left, &foreign] {
+        std::fs::create_dir(dir).expect("a cgroup");
+    }
+    cgroup::sweep();
+    let there = [&left, &foreign, &place].map(|dir| dir.exists());
+    std::fs::remove_dir(&foreign).expect("the foreign one goes");
+    assert_eq!(there, [false, true, true]);
+    live.control().sender().stop("the test").expect("stop");
+    live.wait();
+}
+
+#[test]
+fn a_sweep_in_the_middle_of_a_start_costs_no_run_its_cgroup() {
+    let stage = Stage::new();
+    let mut live = stage.start(&stage.agent(PTY, "print up hang"));
+    live.wait_for_text("up");
+    let here = place(&live).is_some();
+    live.control().sender().stop("the test").expect("stop");
+    live.wait();
+    if !here {
+        return;
+    }
+    let is_over = std::sync::atomic::AtomicBool::new(false);
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            while !is_over.load(std::sync::atomic::Ordering::Relaxed) {
+                cgroup::sweep();
+                std::thread::sleep(std::time::Duration::from_millis(1));
+            }
+        });
+        for _ in 0..30 {
+            let (_, live) = stage.run_agent(Io::Pipes, "exit 0");
+            let started = std::fs::read_to_string(live.dir.join("started.json")).expect("read");
+            if !started.contains("\"cgroup\"") {
+                is_over.store(true, std::sync::atomic::Ordering::Relaxed);
+                panic!("no cgroup: {started}");
+            }
+        }
+        is_over.store(true, std::sync::atomic::Ordering::Relaxed);
+    });
 }

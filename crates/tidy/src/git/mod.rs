@@ -8,8 +8,18 @@
 //! `proof` (facts for the judgement), [`create`], [`merge`] and [`diff`], then [`archive`], [`remove`] and
 //! [`restore`].
 
+pub mod archive;
+pub mod create;
+pub mod diff;
 pub mod list;
+pub mod look;
+pub mod merge;
 pub mod names;
+mod nested;
+mod proof;
+pub mod remove;
+pub mod restore;
+mod status;
 mod talk;
 
 use std::ffi::{OsStr, OsString};
@@ -46,7 +56,7 @@ pub(crate) struct Call {
     operation: &'static str,
     args: Vec<OsString>,
     env: Vec<(OsString, OsString)>,
-    input: Vec<u8>,
+    input: Option<Vec<u8>>,
     limit: Duration,
     output_max: usize,
 }
@@ -69,7 +79,7 @@ impl Call {
             operation,
             args: args.iter().map(|arg| arg.as_ref().to_os_string()).collect(),
             env: Vec::new(),
-            input: Vec::new(),
+            input: None,
             limit: LIMIT,
             output_max: OUTPUT_MAX,
         }
@@ -86,7 +96,7 @@ impl Call {
     }
 
     pub(crate) fn input(mut self, bytes: Vec<u8>) -> Self {
-        self.input = bytes;
+        self.input = Some(bytes);
         self
     }
 
@@ -117,14 +127,16 @@ impl Call {
             command.args(["-c", setting]);
         }
         command.args(&self.args);
-        talk::talk(command, &self.input, self.limit, self.output_max).map_err(|failure| match failure {
-            talk::Failure::NotStarted(source) => Error::NoGit { source },
-            talk::Failure::Io(source) => Error::io("talk to git in", &self.dir, source),
-            talk::Failure::TimeIsUp => Error::GitTimeout {
-                operation: self.operation,
-                dir: self.dir.clone(),
-                limit_s: self.limit.as_secs(),
-            },
+        talk::talk(command, self.input.as_deref(), self.limit, self.output_max).map_err(|failure| {
+            match failure {
+                talk::Failure::NotStarted(source) => Error::NoGit { source },
+                talk::Failure::Io(source) => Error::io("talk to git in", &self.dir, source),
+                talk::Failure::TimeIsUp => Error::GitTimeout {
+                    operation: self.operation,
+                    dir: self.dir.clone(),
+                    limit_s: self.limit.as_secs(),
+                },
+            }
         })
     }
 

@@ -82,13 +82,27 @@ pub struct DeletedBranch {
 /// # Errors
 /// [`Error::Git`] with git's reason; [`Error::BadRef`] for what is no branch.
 pub fn delete_branch(dir: &Path, name: &str, archive_ref: &str) -> Result<DeletedBranch, Error> {
+    delete_kept_branch(dir, name, archive_ref, None)
+}
+
+/// As [`delete_branch`], when a commit that is kept already, `kept`, may lead to all of the branch.
+pub(crate) fn delete_kept_branch(
+    dir: &Path,
+    name: &str,
+    archive_ref: &str,
+    kept: Option<&str>,
+) -> Result<DeletedBranch, Error> {
     check_branch(dir, name)?;
     let full = format!("refs/heads/{name}");
     let Some(tip) = value_of(dir, &full)? else {
         let said = format!("there is no branch {name:?}");
         return Err(Error::Git { operation: "delete the branch", dir: dir.to_path_buf(), said });
     };
-    let has_own = own_commits(dir, &tip, Some(&full))? > 0;
+    let is_kept = match kept {
+        Some(kept) => is_ancestor(dir, &tip, kept)?,
+        None => false,
+    };
+    let has_own = !is_kept && own_commits(dir, &[&tip], &[&full], &[])? > 0;
     if has_own {
         keep(dir, archive_ref, &tip)?;
     }
@@ -118,17 +132,29 @@ fn moved_tip(dir: &Path, answer: &Answer, tip: &str) -> Result<Option<String>, E
     }
 }
 
-/// How many commits `tip` leads to that no branch, tag or remote branch leads to, apart from `own`, and no other
-/// worktree stands on. Stashes and our own archives do not count as keeping a commit.
-pub(crate) fn own_commits(dir: &Path, tip: &str, own: Option<&str>) -> Result<u64, Error> {
-    let mut call = Call::new(dir, "count commits", &["rev-list", "--count", tip, "--not"]);
-    if let Some(own) = own {
+/// How many commits these tips lead to that no branch, tag or remote branch leads to, apart from the references
+/// `own`, and none of the commits `others`. Stashes and our own archives do not count as keeping a commit.
+pub(crate) fn own_commits(dir: &Path, tips: &[&str], own: &[&str], others: &[String]) -> Result<u64, Error> {
+    let mut call = Call::new(dir, "count commits", &["rev-list", "--count"]);
+    for tip in tips {
+        call = call.arg(tip);
+    }
+    call = call.arg("--not");
+    for other in others {
+        call = call.arg(other);
+    }
+    for own in own {
         call = call.arg(format!("--exclude={own}"));
     }
     for kind in ["refs/heads/", "refs/tags/", "refs/remotes/"] {
         call = call.arg(format!("--glob={kind}"));
     }
     call.number()
+}
+
+/// Whether `commit` is `of` itself or lies before it.
+pub(crate) fn is_ancestor(dir: &Path, commit: &str, of: &str) -> Result<bool, Error> {
+    Call::new(dir, "compare commits", &["merge-base", "--is-ancestor", commit, of]).holds()
 }
 
 /// Makes `reference` lead to `commit`; it must be new.

@@ -11,7 +11,7 @@ use rustix::io::Errno;
 use rustix::process::{Pid, PidfdFlags, pidfd_open};
 
 use super::Answer;
-use crate::strays;
+use crate::{linux, strays};
 
 /// Most bytes of errors that are kept; git's reason stands in its first lines.
 const ERRORS_MAX: usize = 256 * 1024;
@@ -31,14 +31,15 @@ pub(super) enum Failure {
 /// then is not waited for.
 pub(super) fn talk(
     mut command: Command,
-    input: &[u8],
+    input: Option<&[u8]>,
     limit: Duration,
     output_max: usize,
 ) -> Result<Answer, Failure> {
-    let stdin = if input.is_empty() { Stdio::null() } else { Stdio::piped() };
+    let stdin = if input.is_some() { Stdio::piped() } else { Stdio::null() };
     command.stdin(stdin).stdout(Stdio::piped()).stderr(Stdio::piped());
+    linux::unblock_signals(&mut command);
     let mut child = command.spawn().map_err(Failure::NotStarted)?;
-    let mut talk = match Talk::with(&mut child, input, output_max) {
+    let mut talk = match Talk::with(&mut child, input.unwrap_or_default(), output_max) {
         Ok(talk) => talk,
         Err(error) => {
             end(&mut child);
@@ -204,7 +205,7 @@ mod tests {
     #[test]
     fn much_input_and_much_output_do_not_wait_for_each_other() {
         let input = vec![b'x'; 4 << 20];
-        let Ok(answer) = talk(sh("cat"), &input, Duration::from_secs(20), 8 << 20) else {
+        let Ok(answer) = talk(sh("cat"), Some(&input), Duration::from_secs(20), 8 << 20) else {
             panic!("no answer")
         };
         assert!(answer.status.success() && answer.out == input && !answer.is_cut);
@@ -214,21 +215,21 @@ mod tests {
     fn a_child_that_hangs_is_ended_with_what_it_started() {
         let begun = Instant::now();
         let script = "trap '' TERM HUP; sleep 300 & echo $! >&2; wait";
-        let failure = talk(sh(script), b"", Duration::from_millis(300), 1000);
+        let failure = talk(sh(script), None, Duration::from_millis(300), 1000);
         assert!(matches!(failure, Err(Failure::TimeIsUp)));
         assert!(begun.elapsed() < Duration::from_secs(10));
     }
 
     #[test]
     fn a_flood_is_cut_at_its_bound() {
-        let Ok(answer) = talk(sh("yes"), b"", Duration::from_secs(20), 100_000) else { panic!("no answer") };
+        let Ok(answer) = talk(sh("yes"), None, Duration::from_secs(20), 100_000) else { panic!("no answer") };
         assert!(answer.is_cut && answer.out.len() == 100_000);
     }
 
     #[test]
     fn what_a_descendant_holds_open_is_not_waited_for() {
         let begun = Instant::now();
-        let Ok(answer) = talk(sh("echo a; sleep 3 & exit 7"), b"", Duration::from_secs(20), 1000) else {
+        let Ok(answer) = talk(sh("echo a; sleep 3 & exit 7"), None, Duration::from_secs(20), 1000) else {
             panic!("no answer")
         };
         assert_eq!((answer.status.code(), answer.out.as_slice()), (Some(7), b"a\n".as_slice()));

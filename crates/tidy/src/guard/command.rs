@@ -12,8 +12,8 @@ use rustix::io::Errno;
 use rustix::process::{Pid, PidfdFlags, Signal, pidfd_open, pidfd_send_signal};
 
 use super::linux::{Arrived, Signals, adopt_orphans, collect};
-use crate::Error;
 use crate::strays::{self, Stray};
+use crate::{Error, linux};
 
 /// How long what the command left running gets to end by itself.
 const GRACE: Duration = Duration::from_millis(2_000);
@@ -67,6 +67,7 @@ pub fn run(order: &Order<'_>) -> Result<Ended, Error> {
         let errors = rustix::io::fcntl_dupfd_cloexec(rustix::stdio::stderr(), 3);
         command.stdout(Stdio::from(errors.map_err(|errno| failed(errno.into()))?));
     }
+    linux::unblock_signals(&mut command);
     let child = command.spawn().map_err(failed)?;
     let code = wait(child.id(), &signals).map_err(|errno| failed(errno.into()))?;
     let left = if order.ends_tree { end_tree() } else { Vec::new() };

@@ -24,7 +24,7 @@ pub(super) enum Arrived {
 }
 
 /// Signals of this process, read one by one. They stay blocked when this value is gone, so that what follows is
-/// not cut short; children that are started by the standard library do not inherit that.
+/// not cut short.
 pub(super) struct Signals(OwnedFd);
 
 impl Signals {

@@ -204,7 +204,8 @@ fn is_guarded(common_dir: &Path, outer: &(Option<OsString>, Option<OsString>)) -
 
 fn is_alive(process: &[u8]) -> bool {
     let text = String::from_utf8_lossy(process);
-    let parsed = text.split_once(' ').and_then(|(pid, start)| Some((pid.parse().ok()?, start.parse().ok()?)));
+    let parsed =
+        text.split_once(' ').and_then(|(pid, start)| Some((pid.parse().ok()?, start.parse::<u64>().ok()?)));
     let Some((pid, start)) = parsed else { return true };
     system::stat(pid).is_some_and(|stat: system::Stat| stat.start_time == start)
 }

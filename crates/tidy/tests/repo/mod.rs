@@ -97,3 +97,40 @@ pub fn try_git(dir: &Path, args: &[&str]) -> Output {
     }
     git.arg("-C").arg(dir).args(args).output().expect("git")
 }
+
+use carillon_tidy::git::create::{self, Order};
+use carillon_tidy::git::look::Recorded;
+
+impl World {
+    /// Where the journal of creations and the archives are.
+    pub fn data(&self) -> PathBuf {
+        self.beside("data")
+    }
+
+    /// A worktree of ours beside the repository, on a branch of its own.
+    pub fn workdir(&self, name: &str) -> Recorded {
+        let order = Order {
+            id: name.to_owned(),
+            repository: self.root(),
+            path: self.beside("wt").join(name),
+            branch: Some(format!("carillon/{name}")),
+            base: "main".to_owned(),
+        };
+        let recorded = create::create(&order, &self.data().join("journal")).expect("a worktree");
+        create::close(&self.data().join("journal"), name).expect("closed");
+        recorded
+    }
+}
+
+/// A commit of everything in a checkout.
+pub fn commit(dir: &Path, message: &str) -> String {
+    git(dir, &["add", "--all"]);
+    git(dir, &["commit", "--quiet", "-m", message]);
+    git(dir, &["rev-parse", "HEAD"])
+}
+
+pub fn put(dir: &Path, name: &str, text: &str) {
+    let path = dir.join(name);
+    std::fs::create_dir_all(path.parent().expect("a parent")).expect("a directory");
+    std::fs::write(path, text).expect("a file");
+}

@@ -119,6 +119,123 @@ ALTER TABLE agents ADD COLUMN wake_failed INTEGER NOT NULL DEFAULT 0;
 ALTER TABLE agents ADD COLUMN wake_not_before_ms INTEGER NOT NULL DEFAULT 0;
 ALTER TABLE agents ADD COLUMN wake_reason TEXT;
 
+-- Beginnings of commands that need no approval.
+ALTER TABLE profiles ADD COLUMN allow_prefixes TEXT NOT NULL DEFAULT '[]' CHECK (json_type(allow_prefixes) = 'array');
+
+-- Worktrees that Carillon made or adopted. A row is there before git makes anything, and becomes the tombstone.
+CREATE TABLE workdirs (
+  id             TEXT PRIMARY KEY,
+  project        TEXT NOT NULL REFERENCES projects (id),
+  name           TEXT NOT NULL,
+  -- The main checkout of its repository.
+  repository     TEXT NOT NULL,
+  path           TEXT NOT NULL CHECK (path LIKE '/%'),
+  branch         TEXT,
+  base_branch    TEXT,
+  -- Known once git has made it.
+  base_commit    TEXT,
+  device         INTEGER,
+  inode          INTEGER,
+  copied         TEXT NOT NULL DEFAULT '[]' CHECK (json_type(copied) = 'array'),
+  parent_is_ours INTEGER NOT NULL DEFAULT 0 CHECK (parent_is_ours IN (0, 1)),
+  owner          TEXT REFERENCES agents (id) ON DELETE SET NULL,
+  state          TEXT NOT NULL CHECK (state IN ('creating', 'active', 'merged', 'abandoned', 'removing', 'tombstoned')),
+  -- Of one that is active: why its last removal was refused.
+  refused        TEXT,
+  -- Worktree and context stay, though it is merged or abandoned.
+  keep           INTEGER NOT NULL DEFAULT 0 CHECK (keep IN (0, 1)),
+  why            TEXT CHECK (why IN ('merged', 'abandoned', 'never_made', 'vanished')),
+  -- Who did not want it any more, or why git did not make it.
+  detail         TEXT,
+  archive_ref    TEXT,
+  -- What its archive could not keep, in words.
+  not_kept       TEXT NOT NULL DEFAULT '[]' CHECK (json_type(not_kept) = 'array'),
+  created_ms     INTEGER NOT NULL,
+  ended_ms       INTEGER,
+  CHECK ((state IN ('removing', 'tombstoned')) = (why IS NOT NULL)),
+  CHECK (refused IS NULL OR state = 'active'),
+  CHECK (archive_ref IS NULL OR state = 'tombstoned'),
+  CHECK ((state = 'tombstoned') = (ended_ms IS NOT NULL))
+) STRICT;
+CREATE INDEX workdirs_of_project ON workdirs (project, created_ms);
+-- A place and a name belong to one that is there.
+CREATE UNIQUE INDEX one_workdir_at_a_place ON workdirs (path) WHERE state <> 'tombstoned';
+CREATE UNIQUE INDEX one_workdir_of_a_name ON workdirs (project, name) WHERE state <> 'tombstoned';
+CREATE INDEX workdirs_on_their_way ON workdirs (state) WHERE state IN ('creating', 'merged', 'abandoned', 'removing');
+
+-- Session limits that hold.
+CREATE TABLE limits (
+  profile   TEXT PRIMARY KEY REFERENCES profiles (id) ON DELETE CASCADE,
+  reason    TEXT NOT NULL,
+  -- None: nobody told.
+  until_ms  INTEGER,
+  resume_ms INTEGER NOT NULL,
+  -- The agent that tries.
+  probe     TEXT,
+  held      INTEGER NOT NULL CHECK (held IN (0, 1)),
+  since_ms  INTEGER NOT NULL
+) STRICT;
+
+-- Commands of agents that wait for the user's word, or did.
+CREATE TABLE approvals (
+  id         TEXT PRIMARY KEY,
+  task       TEXT NOT NULL REFERENCES tasks (id) ON DELETE CASCADE,
+  attempt    INTEGER NOT NULL,
+  agent      TEXT,
+  state      TEXT NOT NULL CHECK (state IN ('pending', 'approved', 'denied', 'expired')),
+  created_ms INTEGER NOT NULL,
+  until_ms   INTEGER NOT NULL,
+  decided_ms INTEGER,
+  CHECK ((state = 'pending') = (decided_ms IS NULL)),
+  UNIQUE (task, attempt)
+) STRICT;
+CREATE INDEX approvals_that_wait ON approvals (state) WHERE state = 'pending';
+
+-- The same table with one more state.
+CREATE TABLE attempts_new (
+  task          TEXT NOT NULL REFERENCES tasks (id) ON DELETE CASCADE,
+  number        INTEGER NOT NULL CHECK (number >= 1),
+  -- The project stands here as well, because the queue is read by it.
+  project       TEXT NOT NULL,
+  state         TEXT NOT NULL CHECK (state IN ('awaiting_approval', 'queued', 'starting', 'running', 'succeeded',
+                  'failed', 'timed_out', 'cancelled', 'lost')),
+  failure       TEXT CHECK (failure IN ('exit', 'signal', 'not_started', 'system_stop')),
+  exit_code     INTEGER,
+  signal        INTEGER,
+  detail        TEXT,
+  lost_why      TEXT CHECK (lost_why IN ('rebooted', 'supervisor_gone')),
+  -- Who asked for the end; a request, which the supervisor honours.
+  cancel_by     TEXT,
+  run           TEXT UNIQUE,
+  log_bytes     INTEGER NOT NULL DEFAULT 0,
+  log_truncated INTEGER NOT NULL DEFAULT 0 CHECK (log_truncated IN (0, 1)),
+  -- A descendant still held the output when the drain was over.
+  output_held   INTEGER NOT NULL DEFAULT 0 CHECK (output_held IN (0, 1)),
+  -- Processes that are still there: on the keep list, or not to be ended. In words, a JSON array.
+  left_over     TEXT NOT NULL DEFAULT '[]' CHECK (json_type(left_over) = 'array'),
+  created_ms    INTEGER NOT NULL,
+  started_ms    INTEGER,
+  ended_ms      INTEGER,
+  PRIMARY KEY (task, number),
+  CHECK ((state IN ('succeeded', 'failed', 'timed_out', 'cancelled', 'lost')) = (ended_ms IS NOT NULL)),
+  CHECK ((state = 'failed') = (failure IS NOT NULL)),
+  CHECK ((state = 'lost') = (lost_why IS NOT NULL)),
+  CHECK (state NOT IN ('starting', 'running', 'succeeded', 'timed_out', 'lost') OR run IS NOT NULL),
+  CHECK ((failure IS 'signal') = (signal IS NOT NULL)),
+  CHECK (failure IS NOT 'exit' OR (exit_code IS NOT NULL AND exit_code <> 0)),
+  CHECK (failure IS NOT 'not_started' OR detail IS NOT NULL),
+  CHECK (state <> 'succeeded' OR exit_code = 0)
+) STRICT, WITHOUT ROWID;
+INSERT INTO attempts_new SELECT task, number, project, state, failure, exit_code, signal, detail, lost_why, cancel_by, run,
+    log_bytes, log_truncated, output_held, left_over, created_ms, started_ms, ended_ms FROM attempts;
+DROP TABLE attempts;
+ALTER TABLE attempts_new RENAME TO attempts;
+-- At most one live attempt of a task.
+CREATE UNIQUE INDEX one_live_attempt ON attempts (task)
+  WHERE state IN ('awaiting_approval', 'queued', 'starting', 'running');
+CREATE INDEX attempts_in_line ON attempts (project, created_ms) WHERE state = 'queued';
+CREATE INDEX attempts_at_work ON attempts (project) WHERE state IN ('starting', 'running');
+
 -- The same table with one more cause.
 CREATE TABLE runs_new (
   id          TEXT PRIMARY KEY,

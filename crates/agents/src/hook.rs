@@ -1,0 +1,153 @@
+//! What a CLI says by its hooks in terminal mode. Reading is all that happens here.
+
+use carillon_core::limits::EVENT_LINE_MAX_BYTES;
+use serde_json::Value;
+
+use crate::lines::text;
+use crate::{Adapter, limit, text as words};
+
+/// Longest text about what needs attention, in characters.
+const WHAT_CHARS: usize = 400;
+
+/// One call of a hook.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct HookCall {
+    /// The conversation that it is about, where the CLI says so.
+    pub session: Option<String>,
+    /// What it means; nothing when it is of no interest.
+    pub seen: Option<HookSeen>,
+}
+
+/// What a hook tells.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum HookSeen {
+    /// A turn has ended.
+    TurnEnded {
+        /// The agent's last message; empty when it said nothing.
+        text: String,
+        /// How many of the CLI's own tasks still run in the background. The text is final only at zero: another turn
+        /// follows when they end.
+        background_tasks: usize,
+    },
+    /// The agent waits for its user.
+    NeedsAttention {
+        /// What for, in one line.
+        what: String,
+    },
+    /// The user, or we, have given it a prompt.
+    PromptSubmitted,
+    /// A conversation has begun, or goes on.
+    SessionStarted {
+        /// Its id.
+        id: String,
+    },
+    /// The account's limit is reached.
+    Limited {
+        /// What the CLI said.
+        reason: String,
+        /// The windows of the limit that are used up; empty when it named none.
+        windows: Vec<String>,
+        /// When it opens again, in Unix milliseconds; nothing when it did not say.
+        resets_at_ms: Option<i64>,
+    },
+    /// A turn has ended badly.
+    Failed {
+        /// Why.
+        reason: String,
+    },
+}
+
+/// Reads a call of a hook: the event's name as it was given to the command, and the JSON that came with it. `now_ms` is
+/// now, in Unix milliseconds. What is no JSON object, or too long, says nothing.
+pub fn read(adapter: Adapter, event: &str, json: &[u8], now_ms: i64) -> HookCall {
+    let nothing = HookCall { session: None, seen: None };
+    if json.len() > EVENT_LINE_MAX_BYTES {
+        return nothing;
+    }
+    let Ok(value) = serde_json::from_slice::<Value>(json) else { return nothing };
+    let (session, seen) = match adapter {
+        Adapter::Claude => (text(&value, "/session_id"), claude(event, &value, now_ms)),
+        Adapter::Codex => (text(&value, "/thread-id"), codex(event, &value)),
+        Adapter::Gemini => (text(&value, "/session_id"), gemini(event, &value)),
+        Adapter::Opencode => (text(&value, "/session"), opencode(event, &value, now_ms)),
+        Adapter::Acp | Adapter::Plain => return nothing,
+    };
+    HookCall { session: Some(session.to_owned()).filter(|id| !id.is_empty()), seen }
+}
+
+fn claude(event: &str, value: &Value, now_ms: i64) -> Option<HookSeen> {
+    match event {
+        "SessionStart" => Some(HookSeen::SessionStarted { id: text(value, "/session_id").to_owned() }),
+        "UserPromptSubmit" => Some(HookSeen::PromptSubmitted),
+        "Stop" => {
+            let tasks = value.pointer("/background_tasks").and_then(Value::as_array);
+            Some(ended(text(value, "/last_assistant_message"), tasks.map_or(0, Vec::len)))
+        }
+        "StopFailure" => Some(claude_failure(value, now_ms)),
+        "PermissionRequest" => {
+            Some(HookSeen::NeedsAttention { what: words::one_line(text(value, "/tool_name"), WHAT_CHARS) })
+        }
+        // It also notifies of being idle, which the end of the turn has told already.
+        "Notification" if text(value, "/notification_type") == "idle_prompt" => None,
+        "Notification" => {
+            Some(HookSeen::NeedsAttention { what: words::one_line(text(value, "/message"), WHAT_CHARS) })
+        }
+        _ => None,
+    }
+}
+
+/// The words are the CLI's own: a turn that failed has no message of the agent's.
+fn claude_failure(value: &Value, now_ms: i64) -> HookSeen {
+    let said = [text(value, "/last_assistant_message"), text(value, "/error_details"), text(value, "/error")];
+    let said = said.map(|said| words::cleaned(said.as_bytes()));
+    let reason = said.iter().find(|said| !said.is_empty()).cloned().unwrap_or_default();
+    if text(value, "/error") != "rate_limit" {
+        return HookSeen::Failed { reason };
+    }
+    let resets_at_ms = said.iter().find_map(|said| limit::reset_in(said, now_ms));
+    HookSeen::Limited { reason, windows: Vec::new(), resets_at_ms }
+}
+
+fn codex(event: &str, value: &Value) -> Option<HookSeen> {
+    let is_end = event == "notify" && text(value, "/type") == "agent-turn-complete";
+    is_end.then(|| ended(text(value, "/last-assistant-message"), 0))
+}
+
+fn gemini(event: &str, value: &Value) -> Option<HookSeen> {
+    match event {
+        "SessionStart" => Some(HookSeen::SessionStarted { id: text(value, "/session_id").to_owned() }),
+        "BeforeAgent" => Some(HookSeen::PromptSubmitted),
+        "AfterAgent" => Some(ended(text(value, "/prompt_response"), 0)),
+        "Notification" => {
+            Some(HookSeen::NeedsAttention { what: words::one_line(text(value, "/message"), WHAT_CHARS) })
+        }
+        _ => None,
+    }
+}
+
+fn opencode(event: &str, value: &Value, now_ms: i64) -> Option<HookSeen> {
+    match event {
+        "session.created" => Some(HookSeen::SessionStarted { id: text(value, "/session").to_owned() }),
+        "session.idle" => Some(ended(text(value, "/text"), 0)),
+        "permission.asked" => {
+            Some(HookSeen::NeedsAttention { what: words::one_line(text(value, "/what"), WHAT_CHARS) })
+        }
+        "session.status" if value.pointer("/busy") == Some(&Value::Bool(true)) => {
+            Some(HookSeen::PromptSubmitted)
+        }
+        // A short wait is its own, and over soon.
+        "session.status" if value.pointer("/named") == Some(&Value::Bool(true)) => {
+            let next = value.pointer("/next").and_then(Value::as_i64);
+            Some(HookSeen::Limited {
+                reason: words::cleaned(text(value, "/message").as_bytes()),
+                windows: Vec::new(),
+                resets_at_ms: next.and_then(|next| limit::epoch_ms(next, now_ms)),
+            })
+        }
+        _ => None,
+    }
+}
+
+fn ended(said: &str, background_tasks: usize) -> HookSeen {
+    HookSeen::TurnEnded { text: words::cleaned(said.as_bytes()), background_tasks }
+}

@@ -1,0 +1,47 @@
+// Plug-in of an agent's terminal with OpenCode: tells Carillon of turns that end, of prompts, of questions to the user and
+// of limits. `HOOK` stands above: the program to call with the event's name and a JSON object on its standard input.
+
+import { spawn } from "node:child_process";
+
+/** What OpenCode waits by itself before try `n + 1`, in milliseconds, with some slack. A longer wait is the provider's. */
+const ownWait = (n) => Math.min(2_000 * 2 ** (n - 1), 30_000) + 1_500;
+
+export const Carillon = async ({ client }) => {
+  const children = new Set();
+  const serve = {
+    "session.created": ({ info }) => (info.parentID ? void children.add(info.id) : { session: info.id }),
+    "session.idle": async ({ sessionID }) => ({ session: sessionID, text: await lastText(client, sessionID) }),
+    "permission.asked": (asked) => ({ session: asked.sessionID, what: asked.title ?? asked.permission ?? asked.type }),
+    "session.status": ({ sessionID, status }) => {
+      if (status.type === "busy") return { session: sessionID, busy: true };
+      if (status.type !== "retry") return undefined;
+      const named = status.next - Date.now() > ownWait(status.attempt);
+      return { session: sessionID, message: status.message, next: status.next, named };
+    },
+  };
+  return {
+    event: async ({ event }) => {
+      const { properties } = event;
+      if (!(event.type in serve)) return;
+      const told = await serve[event.type](properties);
+      // What a sub-agent does is part of its parent's turn.
+      if (told && !children.has(told.session)) tell(event.type, told);
+    },
+  };
+};
+
+async function lastText(client, id) {
+  const { data } = await client.session.messages({ path: { id } });
+  const last = (data ?? []).filter((message) => message.info.role === "assistant").at(-1);
+  if (!last || last.info.error) return "";
+  return last.parts.filter((part) => part.type === "text").map((part) => part.text).join("\n");
+}
+
+function tell(event, told) {
+  const [program, ...args] = HOOK;
+  const child = spawn(program, [...args, event], { stdio: ["pipe", "ignore", "ignore"] });
+  // Nobody to tell is no reason to disturb the user.
+  child.on("error", () => {});
+  child.stdin.on("error", () => {});
+  child.stdin.end(JSON.stringify(told));
+}

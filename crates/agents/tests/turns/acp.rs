@@ -1,0 +1,66 @@
+use carillon_agents::Adapter::Acp;
+use carillon_agents::turn::{TurnEnd, Usage};
+
+use crate::support::{BAD, OK, UUID, answer, ended, failed};
+
+const SESSION: &str = r#"{"type":"session","id":"70435f15-5fa0-4c49-84da-17f7c03abed9"}"#;
+const TOOL: &str =
+    r#"{"type":"update","update":{"sessionUpdate":"tool_call","toolCallId":"t1","title":"ask_agent"}}"#;
+
+fn said(text: &str) -> String {
+    format!(
+        r#"{{"type":"update","update":{{"sessionUpdate":"agent_message_chunk","content":{{"type":"text","text":"{text}"}}}}}}"#
+    )
+}
+
+fn end(reason: &str) -> String {
+    format!(
+        r#"{{"type":"end","result":{{"stopReason":"{reason}","_meta":{{"quota":{{"token_count":{{"input_tokens":100,"output_tokens":20}}}}}}}}}}"#
+    )
+}
+
+fn error(during: &str, code: i64, message: &str, data: &str) -> String {
+    format!(r#"{{"type":"error","during":"{during}","code":{code},"message":"{message}","data":{data}}}"#)
+}
+
+#[test]
+fn what_it_says_after_its_last_tool_is_the_final() {
+    let out =
+        [SESSION, &said("Let me look."), TOOL, &said("It is"), &said(" 4."), &end("end_turn")].join("\n");
+    let found = ended(Acp, OK, &out, "");
+    assert_eq!((found.end, found.session.as_deref()), (answer("It is 4."), Some(UUID)));
+    let usage = Usage { input_tokens: 100, output_tokens: 20, cost_usd: None, of_session: false };
+    assert_eq!(found.usage, Some(usage));
+    assert_eq!(ended(Acp, OK, &[SESSION, &end("end_turn")].join("\n"), "").end, TurnEnd::NoAnswer);
+}
+
+#[test]
+fn a_turn_without_a_good_end_has_no_final() {
+    assert_eq!(
+        ended(Acp, BAD, &[SESSION, &said("half")].join("\n"), "carillon: the agent ended\n").end,
+        failed("exited 1: carillon: the agent ended")
+    );
+    assert_eq!(
+        ended(Acp, OK, &[SESSION, &said("no"), &end("refusal")].join("\n"), "").end,
+        failed("the agent refused to go on")
+    );
+    let out =
+        [SESSION, &error("session/prompt", -32603, "Internal error", r#"{"details":"the moon"}"#)].join("\n");
+    assert_eq!(ended(Acp, BAD, &out, "").end, failed("session/prompt: Internal error: the moon"));
+}
+
+#[test]
+fn limits_and_unknown_sessions_are_told_apart() {
+    let end = |line: &str| ended(Acp, BAD, line, "").end;
+    assert!(matches!(
+        end(&error("session/prompt", 429, "quota exceeded", "null")),
+        TurnEnd::Limited { resets_at_ms: None, .. }
+    ));
+    let codex = error("session/prompt", -32603, "x", r#"{"codexErrorInfo":"usageLimitExceeded"}"#);
+    assert!(matches!(end(&codex), TurnEnd::Limited { .. }));
+    assert!(matches!(
+        end(&error("session/load", -32603, "Internal error", "null")),
+        TurnEnd::UnknownSession { .. }
+    ));
+    assert!(matches!(end(&error("session/load", -32000, "log in first", "null")), TurnEnd::Failed { .. }));
+}

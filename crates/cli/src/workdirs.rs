@@ -1,0 +1,98 @@
+//! `carillon workdirs`.
+
+use std::process::ExitCode;
+
+use carillon_api::ApiError;
+use carillon_core::plain;
+use serde_json::{Value, json};
+
+use crate::args::Workdirs;
+use crate::connect::Connection;
+use crate::outcome::{print, text};
+use crate::table;
+
+pub(crate) fn run(command: Workdirs, json: bool) -> Result<ExitCode, ApiError> {
+    match command {
+        Workdirs::New { name, project, base } => {
+            let run = std::env::var("CARILLON_RUN").ok();
+            let request = json!({
+                "name": name,
+                "project": project.map_or_else(here, Ok)?,
+                "base": base,
+                "from_run": run,
+            });
+            let workdir = Connection::open()?.call("workdir_create", request)?;
+            Ok(print(&workdir, json, |w| format!("{}\n", text(w, "path"))))
+        }
+        Workdirs::List { project } => {
+            let workdirs = Connection::open()?.ask("workdirs_list", json!({"project": project}))?;
+            let columns = [
+                ("ID", "id"),
+                ("NAME", "name"),
+                ("STATE", "state"),
+                ("BRANCH", "branch"),
+                ("AHEAD", "ahead"),
+                ("BEHIND", "behind"),
+                ("DIRTY", "dirty"),
+                ("PATH", "path"),
+            ];
+            Ok(print(&workdirs, json, |list| {
+                table::rows(list, &columns, "there is no workdir; `carillon workdirs new` makes one")
+            }))
+        }
+        Workdirs::Diff { id } => {
+            let diff = Connection::open()?.ask("workdir_diff", json!({"workdir": id}))?;
+            if text(&diff, "text").is_empty() && !json {
+                eprintln!("nothing differs from the commit that it began from");
+            }
+            if diff["truncated"] == true && !json {
+                eprintln!("carillon: the difference is longer than what is shown");
+            }
+            Ok(print(&diff, json, |diff| lines(diff["text"].as_str().unwrap_or_default())))
+        }
+        Workdirs::Merge { id, squash, rebase, into, keep } => {
+            let how = match (squash, rebase) {
+                (true, _) => "squash",
+                (_, true) => "rebase",
+                (false, false) => "merge",
+            };
+            let request = json!({"workdir": id, "how": how, "into": into, "keep": keep});
+            tell(&Connection::open()?.call("workdir_merge", request)?, json, "merged")
+        }
+        Workdirs::Remove { id, keep } => {
+            let request = json!({"workdir": id, "keep": keep});
+            tell(&Connection::open()?.call("workdir_remove", request)?, json, "removed")
+        }
+        Workdirs::Restore { id } => {
+            let back = Connection::open()?.call("workdir_restore", json!({"workdir": id}))?;
+            tell(&back, json, "restored")
+        }
+    }
+}
+
+/// A text of several lines, without what would move the cursor.
+fn lines(text: &str) -> String {
+    text.lines().map(|line| format!("{}\n", plain::plain(&line.replace('\t', "    ")))).collect()
+}
+
+/// What was done, and what the user should know of it.
+fn tell(workdir: &Value, json: bool, done: &str) -> Result<ExitCode, ApiError> {
+    if !json {
+        for note in workdir["notes"].as_array().into_iter().flatten().filter_map(Value::as_str) {
+            eprintln!("carillon: {note}");
+        }
+    }
+    Ok(print(workdir, json, |w| {
+        let back = match w["archive_ref"].as_str() {
+            Some(_) => format!("; `carillon workdirs restore {}` brings it back", text(w, "name")),
+            None => String::new(),
+        };
+        format!("{done} {} ({}){back}\n", text(w, "name"), text(w, "state"))
+    }))
+}
+
+fn here() -> Result<String, ApiError> {
+    let here = std::env::current_dir()
+        .map_err(|e| ApiError::failed(format!("the present directory cannot be read: {e}")))?;
+    Ok(here.to_string_lossy().into_owned())
+}

@@ -1,0 +1,180 @@
+//! What a run has said last, for who waits for it: answers of its supervisor to what was typed, and
+//! how long its program has been quiet.
+
+use std::collections::HashMap;
+use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+/// See the module.
+pub(crate) struct Pulse {
+    inside: Mutex<Inside>,
+    changed: Condvar,
+}
+
+struct Inside {
+    /// When the program wrote last; when it was found, until then.
+    spoke: Instant,
+    /// End of its log in bytes.
+    end: u64,
+    /// Whether the supervisor accepted the input with this id.
+    answers: HashMap<u128, bool>,
+    over: bool,
+    needs_attention: bool,
+}
+
+impl Pulse {
+    pub(crate) fn new() -> Self {
+        let inside = Inside {
+            spoke: Instant::now(),
+            end: 0,
+            answers: HashMap::new(),
+            over: false,
+            needs_attention: false,
+        };
+        Self { inside: Mutex::new(inside), changed: Condvar::new() }
+    }
+
+    fn inside(&self) -> MutexGuard<'_, Inside> {
+        self.inside.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// There is output up to here, which is not new.
+    pub(crate) fn begin_at(&self, end: u64) {
+        self.inside().end = end;
+    }
+
+    /// The program wrote.
+    pub(crate) fn spoke(&self, end: u64) {
+        let mut inside = self.inside();
+        if end > inside.end {
+            inside.end = end;
+            inside.spoke = Instant::now();
+            self.changed.notify_all();
+        }
+    }
+
+    /// The supervisor said whether it accepted an input.
+    pub(crate) fn answered(&self, id: u128, accepted: bool) {
+        self.inside().answers.insert(id, accepted);
+        self.changed.notify_all();
+    }
+
+    /// Nothing will be said any more.
+    pub(crate) fn finish(&self) {
+        self.inside().over = true;
+        self.changed.notify_all();
+    }
+
+    /// End of the log in bytes, and how long the program has been quiet.
+    pub(crate) fn quiet(&self) -> (u64, Duration) {
+        let inside = self.inside();
+        (inside.end, inside.spoke.elapsed())
+    }
+
+    /// Waits until the program has been quiet for so long, at most until then; false when the run is
+    /// over before that.
+    pub(crate) fn wait_until_quiet(&self, quiet: Duration, until: Instant) -> bool {
+        let mut inside = self.inside();
+        loop {
+            let now = Instant::now();
+            let due = (inside.spoke + quiet).min(until);
+            if inside.over || now >= due {
+                return !inside.over;
+            }
+            inside = self.wait(inside, due - now);
+        }
+    }
+
+    /// Waits for output beyond `end`, at most until then.
+    pub(crate) fn wait_for_output(&self, end: u64, until: Instant) {
+        let mut inside = self.inside();
+        loop {
+            let now = Instant::now();
+            if inside.over || inside.end > end || now >= until {
+                return;
+            }
+            inside = self.wait(inside, until - now);
+        }
+    }
+
+    /// Waits for the supervisor's answer to an input; `None` when there is none in time.
+    pub(crate) fn wait_for_answer(&self, id: u128, patience: Duration) -> Option<bool> {
+        let until = Instant::now() + patience;
+        let mut inside = self.inside();
+        loop {
+            let now = Instant::now();
+            if let Some(accepted) = inside.answers.remove(&id) {
+                return Some(accepted);
+            }
+            if inside.over || now >= until {
+                return None;
+            }
+            inside = self.wait(inside, until - now);
+        }
+    }
+
+    fn wait<'a>(&self, inside: MutexGuard<'a, Inside>, most: Duration) -> MutexGuard<'a, Inside> {
+        let waited = self.changed.wait_timeout(inside, most);
+        waited.unwrap_or_else(PoisonError::into_inner).0
+    }
+
+    pub(crate) fn needs_attention(&self) -> bool {
+        self.inside().needs_attention
+    }
+
+    /// Sets or clears what [`Pulse::needs_attention`] tells; true when that was a change.
+    pub(crate) fn set_attention(&self, needed: bool) -> bool {
+        let mut inside = self.inside();
+        let is_change = inside.needs_attention != needed;
+        inside.needs_attention = needed;
+        is_change
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::sync::Arc;
+
+    const LONG: Duration = Duration::from_secs(20);
+    const SHORT: Duration = Duration::from_millis(20);
+
+    #[test]
+    fn quiet_begins_anew_with_each_word() {
+        let pulse = Arc::new(Pulse::new());
+        let speaker = pulse.clone();
+        let told = std::thread::spawn(move || {
+            for end in 1..=5 {
+                speaker.spoke(end);
+                std::thread::sleep(SHORT / 4);
+            }
+            Instant::now()
+        });
+        assert!(pulse.wait_until_quiet(SHORT, Instant::now() + LONG));
+        let (end, quiet) = pulse.quiet();
+        told.join().expect("the speaker");
+        assert!(end == 5 && quiet >= SHORT, "{end} {quiet:?}");
+        pulse.spoke(5);
+        assert!(pulse.quiet().1 >= SHORT, "what is not new is no word");
+    }
+
+    #[test]
+    fn an_answer_is_heard_once_and_an_end_frees_who_waits() {
+        let pulse = Arc::new(Pulse::new());
+        pulse.answered(7, true);
+        assert_eq!(pulse.wait_for_answer(7, LONG), Some(true));
+        assert_eq!(pulse.wait_for_answer(7, Duration::ZERO), None);
+        let ender = pulse.clone();
+        let ended = std::thread::spawn(move || ender.finish());
+        assert_eq!(pulse.wait_for_answer(8, LONG), None);
+        assert!(!pulse.wait_until_quiet(LONG, Instant::now() + LONG));
+        ended.join().expect("the ender");
+    }
+
+    #[test]
+    fn attention_changes_once() {
+        let pulse = Pulse::new();
+        assert!(pulse.set_attention(true) && !pulse.set_attention(true) && pulse.needs_attention());
+        assert!(pulse.set_attention(false) && !pulse.set_attention(false));
+    }
+}
