@@ -173,10 +173,12 @@ fn reboot(world: &mut World, ask: &mut Child) {
     send(ask.id(), libc::SIGKILL);
     wait(ask);
     world.crash();
-    for (pid, _) in world.processes() {
-        send(pid, libc::SIGKILL);
-        world.wait_for("its end", || (!alive(pid)).then_some(()));
-    }
+    // Until none is left: one that was just forked was not there when the others were looked for.
+    world.wait_for("the end of all", || {
+        let all = world.processes();
+        all.iter().for_each(|(pid, _)| send(*pid, libc::SIGKILL));
+        all.iter().all(|(pid, _)| !alive(*pid)).then_some(())
+    });
     let mut serve = world.isolated(CARILLON);
     serve.arg("serve").env("CARILLON_BOOT_ID", "another-boot");
     world.start_command(serve);

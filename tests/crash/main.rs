@@ -4,7 +4,9 @@
 #[path = "../../crates/cli/tests/support/mod.rs"]
 mod support;
 
+mod answers;
 mod asks;
+mod crowds;
 mod exits;
 mod flat;
 mod recovery;

@@ -256,7 +256,7 @@ fn one_that_does_not_tell_of_its_turns_cannot_be_asked_but_be_sent_a_note() {
     assert_eq!((output.status.code(), &ask["state"]), (Some(1), &json!("failed")));
     assert!(ask["reason"].as_str().unwrap().contains("does not tell when its turn ends"), "{ask}");
     world.ok(&["send", "one", "a note"]);
-    wait_for_delivery(&world, "one", 2);
+    wait_for_delivery(&world, "one", 1);
     let got = prompts(&world, "one");
     assert!(got.len() == 1 && got[0].contains("a note") && !got[0].contains("a question"), "{got:?}");
 }

@@ -1,9 +1,13 @@
 //! What a CLI says by its hooks in terminal mode. Reading is all that happens here.
 
-use carillon_core::limits::EVENT_LINE_MAX_BYTES;
+use std::fs::File;
+use std::io::{self, Read, Seek, SeekFrom};
+use std::path::{Path, PathBuf};
+
+use carillon_core::limits::{EVENT_LINE_MAX_BYTES, TRANSCRIPT_TAIL_BYTES};
 use serde_json::Value;
 
-use crate::lines::text;
+use crate::lines::{events, text};
 use crate::{Adapter, limit, text as words};
 
 /// Longest text about what needs attention, in characters.
@@ -16,6 +20,9 @@ pub struct HookCall {
     pub session: Option<String>,
     /// What it means; nothing when it is of no interest.
     pub seen: Option<HookSeen>,
+    /// The file with the conversation, where the text of a turn's end must be taken from there: Gemini CLI gives its
+    /// hook the pieces of a streamed answer with blanks between them.
+    pub transcript: Option<PathBuf>,
 }
 
 /// What a hook tells.
@@ -60,7 +67,7 @@ pub enum HookSeen {
 /// Reads a call of a hook: the event's name as it was given to the command, and the JSON that came with it. `now_ms` is
 /// now, in Unix milliseconds. What is no JSON object, or too long, says nothing.
 pub fn read(adapter: Adapter, event: &str, json: &[u8], now_ms: i64) -> HookCall {
-    let nothing = HookCall { session: None, seen: None };
+    let nothing = HookCall { session: None, seen: None, transcript: None };
     if json.len() > EVENT_LINE_MAX_BYTES {
         return nothing;
     }
@@ -72,7 +79,48 @@ pub fn read(adapter: Adapter, event: &str, json: &[u8], now_ms: i64) -> HookCall
         Adapter::Opencode => (text(&value, "/session"), opencode(event, &value, now_ms)),
         Adapter::Acp | Adapter::Plain => return nothing,
     };
-    HookCall { session: Some(session.to_owned()).filter(|id| !id.is_empty()), seen }
+    let transcript = (adapter == Adapter::Gemini && matches!(seen, Some(HookSeen::TurnEnded { .. })))
+        .then(|| PathBuf::from(text(&value, "/transcript_path")))
+        .filter(|path| path.is_absolute());
+    HookCall { session: Some(session.to_owned()).filter(|id| !id.is_empty()), seen, transcript }
+}
+
+/// As [`read`], and looks into the file with the conversation where that is needed. What cannot be found there stays as
+/// the hook gave it. For the process that the hook calls: it reads a file.
+pub fn hear(adapter: Adapter, event: &str, json: &[u8], now_ms: i64) -> HookCall {
+    let mut call = read(adapter, event, json, now_ms);
+    let exact = call.transcript.as_deref().and_then(|path| last_answer(&tail(path).ok()?));
+    if let (Some(HookSeen::TurnEnded { text, .. }), Some(exact)) = (&mut call.seen, exact) {
+        *text = exact;
+    }
+    call
+}
+
+/// The end of a file: the turn that has just ended stands there.
+fn tail(path: &Path) -> io::Result<Vec<u8>> {
+    let mut file = File::open(path)?;
+    let length = file.metadata()?.len();
+    file.seek(SeekFrom::Start(length.saturating_sub(TRANSCRIPT_TAIL_BYTES)))?;
+    let mut bytes = Vec::new();
+    file.take(TRANSCRIPT_TAIL_BYTES).read_to_end(&mut bytes)?;
+    Ok(bytes)
+}
+
+/// What the agent said last in a conversation of Gemini CLI, since its user has spoken.
+fn last_answer(transcript: &[u8]) -> Option<String> {
+    let mut answer = None;
+    for event in events(transcript) {
+        match text(&event, "/type") {
+            // Results of tools come as the user's, too, but without text.
+            "user" if !text(&event, "/content/0/text").is_empty() => answer = None,
+            "gemini" => {
+                let said = words::cleaned(text(&event, "/content").as_bytes());
+                answer = Some(said).filter(|said| !said.is_empty()).or(answer);
+            }
+            _ => {}
+        }
+    }
+    answer
 }
 
 fn claude(event: &str, value: &Value, now_ms: i64) -> Option<HookSeen> {

@@ -56,7 +56,7 @@ pub(crate) fn run(command: args::Asks, json: bool) -> Result<ExitCode, ApiError>
         args::Asks::Wait { id, wait } => {
             let wait = duration("wait", wait.as_deref())?;
             let mut engine = Connection::open()?;
-            let seen = Seen::read(engine.ask("ask_show", caller.within(json!({"ask": id})))?)?;
+            let seen = Seen::read(engine.ask("ask_show", caller.signed(json!({"ask": id})))?)?;
             if ask_words::is_over(&seen.ask) {
                 let code = print_over(&seen, json).map_err(unwritten)?;
                 take(&mut engine, &caller, &seen)?;
@@ -82,7 +82,7 @@ pub(crate) fn run(command: args::Asks, json: bool) -> Result<ExitCode, ApiError>
 
 fn show(id: &str, caller: &Caller, json: bool) -> Result<ExitCode, ApiError> {
     let mut engine = Connection::open()?;
-    let seen = Seen::read(engine.ask("ask_show", caller.within(json!({"ask": id})))?)?;
+    let seen = Seen::read(engine.ask("ask_show", caller.signed(json!({"ask": id})))?)?;
     let code = print(&seen.value, json, |_| {
         let mut text = line(&seen);
         if let Some(reason) = &seen.ask.reason {

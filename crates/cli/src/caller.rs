@@ -31,26 +31,16 @@ impl Caller {
         self.agent.is_none() && self.run.is_none()
     }
 
-    /// The request, with who calls.
+    /// The request, with who calls: an agent acts in its own project alone, and what the owner of a
+    /// task or ask has seen, done or undone itself counts otherwise.
     pub(crate) fn signed(&self, mut request: Value) -> Value {
         if let Some(agent) = &self.agent {
             request["from"] = json!(agent);
         }
-        self.seen_from(&mut request);
-        request
-    }
-
-    /// The request, with the run that it comes from: what the owner of a task or ask has seen, done or
-    /// undone itself counts otherwise.
-    pub(crate) fn within(&self, mut request: Value) -> Value {
-        self.seen_from(&mut request);
-        request
-    }
-
-    fn seen_from(&self, request: &mut Value) {
         if let Some(run) = &self.run {
             request["from_run"] = json!(run);
         }
+        request
     }
 
     /// Whether an ask is this caller's own.

@@ -56,7 +56,7 @@ fn request(args: Run) -> Result<Value, ApiError> {
             env.extend_from_slice(part);
         }
     }
-    Ok(caller.within(json!({
+    Ok(caller.signed(json!({
         "id": uuid::Uuid::new_v4().simple().to_string(),
         "owner": owner,
         "command": args.command,

@@ -35,7 +35,7 @@ pub(crate) fn run(command: Tasks, json: bool) -> Result<ExitCode, ApiError> {
         Tasks::Show { id } => one(&mut Connection::open()?, "task_show", &id, json),
         Tasks::Cancel { id } => {
             let caller = Caller::from_environment();
-            let request = caller.within(json!({"task": id, "by": caller.agent}));
+            let request = caller.signed(json!({"task": id, "by": caller.agent}));
             let task = Connection::open()?.ask("task_cancel", request)?;
             Ok(print(&task, json, |task| {
                 let asked = task.get("ended_ms").is_some_and(Value::is_null);
@@ -44,7 +44,7 @@ pub(crate) fn run(command: Tasks, json: bool) -> Result<ExitCode, ApiError> {
             }))
         }
         Tasks::Retry { id } => {
-            let request = Caller::from_environment().within(json!({"task": id}));
+            let request = Caller::from_environment().signed(json!({"task": id}));
             let task = Connection::open()?.call("task_retry", request)?;
             Ok(print(&task, json, in_words))
         }
@@ -57,7 +57,7 @@ pub(crate) fn run(command: Tasks, json: bool) -> Result<ExitCode, ApiError> {
             if json {
                 let request = json!({"task": id, "offset": offset.unwrap_or(0), "tail": tail,
                     "limit": limits::OUTPUT_PAGE_BYTES});
-                let page = engine.ask("task_output", Caller::from_environment().within(request))?;
+                let page = engine.ask("task_output", Caller::from_environment().signed(request))?;
                 return Ok(print(&page, true, |_| String::new()));
             }
             copy_output(&mut engine, &id, offset, tail, follow)?;
@@ -67,7 +67,7 @@ pub(crate) fn run(command: Tasks, json: bool) -> Result<ExitCode, ApiError> {
 }
 
 fn one(engine: &mut Connection, method: &str, id: &str, json: bool) -> Result<ExitCode, ApiError> {
-    let task = engine.ask(method, Caller::from_environment().within(json!({"task": id})))?;
+    let task = engine.ask(method, Caller::from_environment().signed(json!({"task": id})))?;
     Ok(print(&task, json, in_words))
 }
 
@@ -94,7 +94,7 @@ pub(crate) fn wait(engine: &mut Connection, id: &str) -> Result<Value, ApiError>
     loop {
         // The engine is told which run waits, so that its task lends its slot.
         let request = json!({"task": id, "wait_ms": limits::WAIT_MAX_MS, "waiter": caller.run});
-        let request = caller.within(request);
+        let request = caller.signed(request);
         let task = engine.ask("task_wait", request)?;
         if task.get("ended_ms").is_some_and(|ended| !ended.is_null()) {
             return Ok(task);
@@ -122,7 +122,7 @@ pub(crate) fn copy_output(
         next["limit"] = json!(limits::OUTPUT_PAGE_MAX_BYTES);
         next["waiter"] = json!(caller.run);
         next["wait_ms"] = json!(if follow { limits::WAIT_MAX_MS } else { 0 });
-        let page = engine.ask("task_output", caller.within(next))?;
+        let page = engine.ask("task_output", caller.signed(next))?;
         let page: TaskOutput = serde_json::from_value(page).map_err(|e| ApiError::failed(e.to_string()))?;
         if page.truncated {
             eprintln!("carillon: output before byte {} is not kept", page.offset);

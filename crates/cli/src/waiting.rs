@@ -154,7 +154,7 @@ pub(crate) fn until_over(
             break;
         }
         let wait_ms = u64::try_from(rest.as_millis()).unwrap_or(limits::WAIT_MAX_MS).max(1);
-        let request = caller.within(json!({"ask": seen.ask.id, "wait_ms": wait_ms}));
+        let request = caller.signed(json!({"ask": seen.ask.id, "wait_ms": wait_ms}));
         seen = Seen::read(engine.ask("ask_wait", request)?)?;
     }
     Ok(seen)

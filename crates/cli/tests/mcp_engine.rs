@@ -80,7 +80,10 @@ fn a_real_client_lists_the_tools_and_uses_them() {
         let child_of = &answer["children"][0];
         assert_eq!((&child_of["state"], &child_of["exit_code"]), (&json!("succeeded"), &json!(0)));
         assert_eq!(child_of["tail"].as_str().map(str::trim), Some("R"));
-        assert_eq!(world.ok(&["asks", "show", answer["id"].as_str().unwrap()])["delivered"], "call");
+        let id = answer["id"].as_str().unwrap().to_owned();
+        world.wait_for("the delivery", || {
+            (world.ok(&["asks", "show", &id])["delivered"] == "call").then_some(())
+        });
 
         let failed = call(
             &client,
@@ -114,6 +117,12 @@ fn a_real_client_lists_the_tools_and_uses_them() {
         assert_eq!(tail.content[0].as_text().expect("text").text.len(), 5);
         let tasks = content(call(&client, "list_tasks", json!({"state": "succeeded"})).await);
         assert!(tasks["tasks"].as_array().unwrap().iter().any(|row| row["id"] == task["id"]), "{tasks}");
+
+        let made = content(call(&client, "create_workdir", json!({"name": "trial"})).await);
+        assert!(std::path::Path::new(made["path"].as_str().unwrap()).join("README").exists(), "{made}");
+        assert_eq!(made["owner"], world.agent("ada")["id"]);
+        let workdirs = content(call(&client, "list_workdirs", json!({})).await);
+        assert_eq!((&workdirs["total"], &workdirs["workdirs"][0]["name"]), (&json!(1), &json!("trial")));
 
         let sent = content(call(&client, "send_message", json!({"agent": "bob", "text": "a word"})).await);
         let inbox = world.ok(&["inbox", "bob"]);
@@ -233,4 +242,43 @@ fn a_call_that_was_cut_off_is_answered_in_the_inbox() {
     assert_eq!(messages[0]["kind"], "ask_answered");
     assert!(messages[0]["text"].as_str().unwrap().contains("late"), "{messages:?}");
     drop(client);
+}
+
+#[test]
+fn an_agent_acts_only_in_its_own_project() {
+    let world = world();
+    let other = world.path("other");
+    std::fs::create_dir(&other).expect("a directory");
+    let git = |args: &[&str]| {
+        assert!(world.isolated("git").arg("-C").arg(&other).args(args).status().expect("git").success())
+    };
+    git(&["init", "--quiet"]);
+    git(&["commit", "--quiet", "--allow-empty", "-m", "Begin"]);
+    world.ok(&["project", "add", other.to_str().expect("UTF-8")]);
+    world.ok(&["agent", "add", "zoe", "--project", "other", "--profile", "demo", "--mode", "headless"]);
+    let ask = world.ok(&["ask", "bob", "start: echo theirs\nsay theirs"]);
+    let task = ask["children"][0]["id"].clone();
+    runtime().block_on(async {
+        let (client, child) = client(&world, "zoe").await;
+        let agents = content(call(&client, "list_agents", json!({})).await);
+        assert_eq!((&agents["total"], &agents["agents"][0]["name"]), (&json!(1), &json!("zoe")));
+        assert_eq!(content(call(&client, "list_tasks", json!({})).await)["total"], 0);
+        for (tool, arguments) in [
+            ("ask_agent", json!({"agent": "bob", "prompt": "say x"})),
+            ("send_message", json!({"agent": "bob", "text": "x"})),
+            ("get_task", json!({"task_id": task})),
+            ("read_task_output", json!({"task_id": task})),
+            ("wait_for_task", json!({"task_id": task})),
+            ("cancel_task", json!({"task_id": task})),
+            ("retry_task", json!({"task_id": task})),
+            ("get_ask", json!({"ask_id": ask["id"]})),
+            ("cancel_ask", json!({"ask_id": ask["id"]})),
+        ] {
+            let refused = call(&client, tool, arguments).await;
+            assert_eq!(refused.is_error, Some(true), "{tool}: {refused:?}");
+            assert!(refused.structured_content.is_none(), "{tool}: {refused:?}");
+        }
+        end(client, child).await;
+    });
+    assert_eq!(world.ok(&["tasks", "show", task.as_str().unwrap()])["attempt"], 1);
 }

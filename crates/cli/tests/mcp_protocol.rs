@@ -33,6 +33,8 @@ fn it_answers_at_once_while_the_engine_is_away() {
         "wait_for_task",
         "cancel_task",
         "retry_task",
+        "create_workdir",
+        "list_workdirs",
     ];
     assert_eq!(names, expected);
     for tool in tools.as_array().unwrap() {

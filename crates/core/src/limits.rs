@@ -173,3 +173,5 @@ pub const APPROVAL_MAX_MS: i64 = 60 * 60 * 1_000;
 pub const PREFIXES_MAX: usize = 100;
 /// Newest tasks of a project that are looked at to tell whether a workdir is free.
 pub const TASKS_LOOKED_AT: usize = 10_000;
+/// How much of the end of a CLI's own record of a conversation is read for its last answer, in bytes.
+pub const TRANSCRIPT_TAIL_BYTES: u64 = 8 * 1024 * 1024;

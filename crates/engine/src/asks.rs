@@ -192,7 +192,8 @@ impl MainLoop {
             Ok(step) => step,
             Err(rejected) => {
                 tracing::debug!(ask = %id, ?rejected, "an event came late");
-                return Ok(());
+                // What came late may be something that an ask which is over still has to end.
+                return self.act_on_ask(&row, &ask::due(&ask));
             }
         };
         if state != row.state && !self.commit_ask(&row, &state, &effects)? {
@@ -335,12 +336,15 @@ impl MainLoop {
                 None => self.step_ask(&row.id, Event::ChildrenChanged)?,
             }
         }
-        for row in self.store.read(asks::to_deliver)? {
+        // What an ask that is over still owes may be nothing but the end of its turn.
+        let over = self.store.read(asks::not_cleared_up)?;
+        for row in over.into_iter().chain(self.store.read(asks::to_deliver)?) {
             let Some((row, ask)) = self.store.read(|db| load(db, &row.id))? else { continue };
             let owed = ask::due(&ask);
             self.act_on_ask(&row, &owed)?;
         }
         self.settle_calls()?;
+        self.turns_may_begin = true;
         let waiting = self.store.read(turns::agents_in_line)?;
         for agent in waiting.into_iter().chain(self.store.read(messages::agents_that_wait)?) {
             self.next_turn(&agent);

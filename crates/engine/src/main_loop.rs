@@ -28,6 +28,8 @@ pub struct MainLoop {
     report: Report,
     /// False once the shutdown has begun: nothing new starts.
     pub(crate) accepting: bool,
+    /// False until a boot knows which asks are over: before that no turn begins.
+    pub(crate) turns_may_begin: bool,
     /// Tasks that wait for another one and take no slot meanwhile.
     pub(crate) lent: Lent,
     /// What is to be done at a stated time.
@@ -77,6 +79,7 @@ impl MainLoop {
             paths,
             report,
             accepting: true,
+            turns_may_begin: false,
             lent: Lent::new(),
             timers: Timers::default(),
             resting: HashMap::new(),

@@ -61,9 +61,10 @@ impl MainLoop {
     }
 
     fn try_next_turn(&mut self, id: &AgentId) -> Result<(), Error> {
-        if !self.accepting {
+        if !self.accepting || !self.turns_may_begin {
             return Ok(());
         }
+        self.drop_needless_turns(id)?;
         let Some(agent) = self.store.read(|db| agents::get(db, id))? else { return Ok(()) };
         if agent.stopped_by_user || self.is_limited(&agent)? || self.rests(id) {
             return Ok(());
@@ -86,6 +87,22 @@ impl MainLoop {
                 None => Ok(()),
             },
         }
+    }
+
+    /// A turn that stands in line for an ask which is over is not begun.
+    fn drop_needless_turns(&mut self, agent: &AgentId) -> Result<(), Error> {
+        while let Some(turn) = self.store.read(|db| turns::next_of(db, agent))? {
+            let ask = match &turn.ask {
+                Some(ask) => self.store.read(|db| asks::get(db, ask))?,
+                None => None,
+            };
+            if ask.is_none_or(|ask| !ask.state.is_terminal()) {
+                return Ok(());
+            }
+            let reason = "its ask is over".to_owned();
+            self.finish(&turn, State::Interrupted { reason, resume: false }, now_ms(), false)?;
+        }
+        Ok(())
     }
 
     /// What comes next, the oldest first: a turn in line, or all messages together.
@@ -280,6 +297,16 @@ impl MainLoop {
         ended_ms: i64,
         is_headless: bool,
     ) -> Result<(), Error> {
+        let was_executed = match state {
+            run::State::Ended(ending) => {
+                !matches!(ending.cause, Cause::SpawnFailed { .. } | Cause::NeverBegan)
+            }
+            run::State::Starting | run::State::Running | run::State::Lost(_) => true,
+        };
+        if is_headless && was_executed {
+            // A program that ends at once may never have been heard of as begun.
+            turn.started_ms = turn.started_ms.or(row.started_ms);
+        }
         let interrupted = |reason: &str, resume| End::Interrupted { reason: reason.to_owned(), resume };
         let end = match state {
             run::State::Starting | run::State::Running => return Ok(()),

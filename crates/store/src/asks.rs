@@ -101,6 +101,20 @@ pub fn to_deliver(db: &Connection) -> Sql<Vec<AskRow>> {
     select(db, "WHERE ended_ms IS NOT NULL AND delivered IS NULL ORDER BY ended_ms, rowid")
 }
 
+/// The asks that are over and to which something still belongs that goes on: a turn or a child.
+pub fn not_cleared_up(db: &Connection) -> Sql<Vec<AskRow>> {
+    select(
+        db,
+        "WHERE ended_ms IS NOT NULL AND (
+            EXISTS (SELECT 1 FROM turns WHERE turns.ask = asks.id
+                     AND (turns.state IN ('queued', 'starting', 'running') OR turns.resume = 1))
+            OR EXISTS (SELECT 1 FROM asks AS child WHERE child.joined_ask = asks.id AND child.ended_ms IS NULL)
+            OR EXISTS (SELECT 1 FROM tasks JOIN attempts ON attempts.task = tasks.id
+                        WHERE tasks.joined_ask = asks.id AND attempts.ended_ms IS NULL))
+          ORDER BY ended_ms, rowid",
+    )
+}
+
 /// The asks that an agent's callees owe it, or that it owes, and that are not over.
 pub fn going_on_with(db: &Connection, agent: &AgentId) -> Sql<Vec<AskRow>> {
     let mut statement = db.prepare_cached(&format!(

@@ -13,7 +13,7 @@ use carillon_tidy::git::names::DeletedBranch;
 use carillon_tidy::guard::{self, Begun, Guard, Hands, Order, RealHands, Report};
 use carillon_tidy::temp;
 use common::picture;
-use repo::{World, git};
+use repo::{World, git, try_git};
 
 const RULES: &str = "[residue]\ndirectories = [\"test-feature-*\", \"specs/test-*\"]\nbranches = \
                      [\"kitty/test-*\"]\nworktree_roots = [\".worktrees\"]\ntemp = [\"spec-kitty-*\"]\n";
@@ -313,4 +313,30 @@ fn what_a_killed_guard_left_is_cleared_away_by_the_next() {
     assert!(!killed.exists());
     guard.finish(NOW);
     assert!(!guards.exists());
+}
+
+#[test]
+fn branches_are_found_in_files_packed_and_in_tables() {
+    for format in ["files", "reftable"] {
+        let world = world();
+        if format == "reftable"
+            && !try_git(&world.root(), &["refs", "migrate", "--ref-format=reftable"]).status.success()
+        {
+            println!("this git has no tables of references: this part was not run");
+            continue;
+        }
+        for packs in [false, true] {
+            let guard = begin(&world);
+            world.git(&["branch", "kitty/test-a"]);
+            world.git(&["branch", "kitty/test-a-b"]);
+            world.git(&["branch", "kitty/other/test-x"]);
+            if packs {
+                world.git(&["pack-refs", "--all"]);
+            }
+            let report = guard.finish(NOW);
+            assert_eq!(reaped(&report), ["kitty/test-a", "kitty/test-a-b"], "{format} {packs}: {report:?}");
+            assert_eq!(report.baseline, 4);
+            world.git(&["branch", "-D", "kitty/other/test-x"]);
+        }
+    }
 }

@@ -1,5 +1,7 @@
+use std::fs;
+
 use carillon_agents::Adapter::{Claude, Codex, Gemini, Opencode, Plain};
-use carillon_agents::hook::{HookCall, HookSeen, read};
+use carillon_agents::hook::{HookCall, HookSeen, hear, read};
 
 use crate::support::{HOUR, NOW};
 
@@ -53,10 +55,41 @@ fn the_others_tell_of_theirs() {
 
 #[test]
 fn what_is_no_object_says_nothing() {
-    let nothing = HookCall { session: None, seen: None };
+    let nothing = HookCall { session: None, seen: None, transcript: None };
     for json in [&b""[..], b"{", b"\xff"] {
         assert_eq!(read(Claude, "Stop", json, NOW), nothing);
     }
     assert_eq!(read(Claude, "Stop", &vec![b' '; 5 * 1024 * 1024], NOW), nothing);
     assert_eq!(read(Plain, "Stop", b"{}", NOW), nothing);
+}
+
+#[test]
+fn the_exact_text_of_gemini_stands_in_its_transcript() {
+    let dir = tempfile::tempdir().expect("a directory");
+    let file = dir.path().join("session.jsonl");
+    let hook = format!(
+        r#"{{"session_id":"s","prompt_response":"It i s 4.","transcript_path":"{}"}}"#,
+        file.display()
+    );
+    let heard = || match hear(Gemini, "AfterAgent", hook.as_bytes(), NOW).seen {
+        Some(HookSeen::TurnEnded { text, .. }) => text,
+        other => panic!("{other:?}"),
+    };
+    assert_eq!(heard(), "It i s 4.", "there is no transcript");
+    let lines = [
+        r#"{"sessionId":"s","kind":"main"}"#,
+        r#"{"type":"user","content":[{"text":"earlier"}]}"#,
+        r#"{"type":"gemini","content":"Earlier."}"#,
+        r#"{"type":"user","content":[{"text":"2+2?"}]}"#,
+        r#"{"type":"gemini","content":"I look."}"#,
+        r#"{"type":"user","content":[{"functionResponse":{"name":"x"}}]}"#,
+        r#"{"type":"gemini","content":"It is 4."}"#,
+        r#"{"type":"gemini","content":""}"#,
+        r#"{"$set":{"lastUpdated":"x"}}"#,
+    ];
+    fs::write(&file, lines.join("\n")).expect("a file");
+    assert_eq!(heard(), "It is 4.");
+    // Nothing yet of this turn: the text of an earlier one would be wrong.
+    fs::write(&file, lines[..4].join("\n")).expect("a file");
+    assert_eq!(heard(), "It i s 4.");
 }

@@ -128,6 +128,11 @@ fn with_status(mut value: Value, task: &Task) -> Value {
     value
 }
 
+/// A small thing as the engine tells it.
+pub(super) fn thing(value: Value) -> Value {
+    bounded(value, limits::MCP_FIELD_MAX_BYTES)
+}
+
 /// Rows under a name, as many as there is room for.
 pub(super) fn rows(name: &str, all: Vec<Value>) -> Value {
     let total = all.len();

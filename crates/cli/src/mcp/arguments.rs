@@ -86,6 +86,13 @@ pub(super) struct RunInBackground {
 
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
+pub(super) struct CreateWorkdir {
+    pub(super) name: Option<String>,
+    pub(super) base: Option<String>,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub(super) struct ListTasks {
     pub(super) state: Option<String>,
 }

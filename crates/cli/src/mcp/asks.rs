@@ -115,7 +115,7 @@ async fn wait_by_call(
 async fn until_over(cx: &Context, first: Ask, wait: &Wait<'_>) -> Result<Ended<Ask>, ApiError> {
     let id = first.id.clone();
     wait.over(look(first), |wait_ms| {
-        let params = cx.caller.within(json!({"ask": id, "wait_ms": wait_ms}));
+        let params = cx.caller.signed(json!({"ask": id, "wait_ms": wait_ms}));
         async move { cx.engine.ask("ask_wait", params).await.and_then(read).map(look) }
     })
     .await
@@ -145,7 +145,7 @@ pub(super) async fn get_ask(
     let args: GetAsk = arguments::read(arguments)?;
     let wait =
         Wait::begin(request, &cx.gone, args.wait_s.map_or_else(Default::default, |s| cx.wait(Some(s))));
-    let shown = cx.engine.ask("ask_show", cx.caller.within(json!({"ask": args.ask_id}))).await?;
+    let shown = cx.engine.ask("ask_show", cx.caller.signed(json!({"ask": args.ask_id}))).await?;
     let ask = read(shown)?;
     if ask_words::is_over(&ask) || args.wait_s.is_none() {
         return Ok(answers::result(answers::ask(&ask, args.offset.unwrap_or(0))));

@@ -1,8 +1,8 @@
 //! The engine as the tools see it: a socket that may be gone for a while.
 //!
 //! Each request has a connection of its own. Dropping a request ends what the engine waits for on its
-//! behalf, and nothing has to be taken up again after a restart. Every request that comes through
-//! here may be repeated without harm, since its ids are made on this side.
+//! behalf, and nothing has to be taken up again after a restart. A request may be repeated without
+//! harm where its ids are made on this side; the others are sent once.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -60,6 +60,16 @@ impl Engine {
         self.ask_for(method, params, Some(Duration::from_millis(limits::ENGINE_PATIENCE_MS))).await
     }
 
+    /// Asks for what must not be done twice: an engine that is away is waited for, but when it goes
+    /// away during the request, the caller has to look what became of it.
+    pub(super) async fn ask_once(&self, method: &str, params: Value) -> Result<Value, ApiError> {
+        let until = Instant::now() + Duration::from_millis(limits::ENGINE_PATIENCE_MS);
+        exchange(self.connect(Some(until)).await?, &line(method, &params)).await.map_err(|error| {
+            let hint = "look what was done before you try again".to_owned();
+            if error.code == Code::NoEngine { ApiError { hint: Some(hint), ..error } } else { error }
+        })
+    }
+
     /// As [`Engine::ask`], but never gives up.
     pub(super) async fn ask_until_heard(&self, method: &str, params: Value) -> Result<Value, ApiError> {
         self.ask_for(method, params, None).await
@@ -77,8 +87,7 @@ impl Engine {
         params: Value,
         patience: Option<Duration>,
     ) -> Result<Value, ApiError> {
-        let mut line = json!({"id": 1, "method": method, "params": params}).to_string();
-        line.push('\n');
+        let line = line(method, &params);
         let mut until = patience.map(|patience| Instant::now() + patience);
         let mut pause = PAUSE;
         loop {
@@ -139,6 +148,11 @@ fn open(socket: &Path) -> std::io::Result<UnixStream> {
     let stream = connect_by_path(socket)?;
     stream.set_nonblocking(true)?;
     UnixStream::from_std(stream)
+}
+
+/// A request on its line.
+fn line(method: &str, params: &Value) -> String {
+    format!("{}\n", json!({"id": 1, "method": method, "params": params}))
 }
 
 async fn exchange(mut stream: UnixStream, line: &str) -> Result<Value, ApiError> {

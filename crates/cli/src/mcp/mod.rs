@@ -5,7 +5,7 @@
 //! So it answers at once what needs no engine, waits for one that restarts, and a call in flight goes
 //! on by its ids.
 //!
-//! Reading order: [`server`] takes a call, [`asks`] and [`tasks`] do it, [`answers`] puts it into
+//! Reading order: [`server`] takes a call, [`asks`], [`tasks`] and [`workdirs`] do it, [`answers`] puts it into
 //! words; [`stdio`] carries the lines, [`deliveries`] knows what was written out, [`engine`] is the
 //! other side.
 //!
@@ -28,7 +28,9 @@ mod stdio;
 mod tasks;
 mod tools;
 mod tools_of_tasks;
+mod tools_of_workdirs;
 mod waits;
+mod workdirs;
 
 use std::path::PathBuf;
 use std::process::ExitCode;

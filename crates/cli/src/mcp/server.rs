@@ -13,7 +13,7 @@ use rmcp::model::{
 use rmcp::service::{NotificationContext, RequestContext, RoleServer};
 
 use super::context::Context;
-use super::{answers, asks, tasks, tools, tools_of_tasks};
+use super::{answers, asks, tasks, tools, tools_of_tasks, tools_of_workdirs, workdirs};
 
 /// What a model is told about all the tools together.
 const INSTRUCTIONS: &str = "Carillon runs several agents on the same project. With these tools you ask other agents, run commands in the background and look after both. Background commands outlive your turn: you are told when they end, so start one, go on or end your turn, and never sit and poll. Everything you start while you answer an ask belongs to your answer: the one who asked gets it when that has ended.";
@@ -51,6 +51,8 @@ impl Server {
             "wait_for_task" => tasks::wait_for_task(cx, arguments, request).await,
             "cancel_task" => tasks::cancel_task(cx, arguments).await,
             "retry_task" => tasks::retry_task(cx, arguments).await,
+            "create_workdir" => workdirs::create_workdir(cx, arguments).await,
+            "list_workdirs" => workdirs::list_workdirs(cx, arguments).await,
             _ => return None,
         })
     }
@@ -123,5 +125,5 @@ impl ServerHandler for Server {
 }
 
 fn all_tools() -> Vec<Tool> {
-    tools::all().into_iter().chain(tools_of_tasks::all()).collect()
+    tools::all().into_iter().chain(tools_of_tasks::all()).chain(tools_of_workdirs::all()).collect()
 }

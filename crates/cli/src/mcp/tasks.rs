@@ -85,11 +85,14 @@ pub(super) async fn cancel_task(cx: &Context, arguments: Arguments) -> Result<Ca
 /// Tries a task that is over again.
 pub(super) async fn retry_task(cx: &Context, arguments: Arguments) -> Result<CallToolResult, ApiError> {
     let OneTask { task_id } = arguments::read(arguments)?;
-    one(cx, "task_retry", json!({"task": task_id})).await
+    // A repeat after a lost answer would be one more attempt.
+    let params = cx.caller.signed(json!({"task": task_id}));
+    let task = read(cx.engine.ask_once("task_retry", params).await?)?;
+    Ok(answers::result(answers::task(&task)))
 }
 
 async fn one(cx: &Context, method: &str, params: Value) -> Result<CallToolResult, ApiError> {
-    let task = read(cx.engine.ask(method, cx.caller.within(params)).await?)?;
+    let task = read(cx.engine.ask(method, cx.caller.signed(params)).await?)?;
     Ok(answers::result(answers::task(&task)))
 }
 
@@ -101,7 +104,7 @@ pub(super) async fn read_task_output(cx: &Context, arguments: Arguments) -> Resu
     if let Some(tail) = args.tail.filter(|_| args.offset.is_none()) {
         params["tail"] = json!(tail);
     }
-    let page = cx.engine.ask("task_output", cx.caller.within(params)).await?;
+    let page = cx.engine.ask("task_output", cx.caller.signed(params)).await?;
     let page: TaskOutput = serde_json::from_value(page).map_err(|e| ApiError::failed(e.to_string()))?;
     Ok(answers::page(&page))
 }
@@ -131,7 +134,7 @@ pub(super) async fn wait_for_task(
 
 /// The engine is told which run waits, so that a task of its own lends its slot meanwhile.
 fn wait_params(cx: &Context, task: &str, wait_ms: u64) -> Value {
-    cx.caller.within(json!({"task": task, "wait_ms": wait_ms, "waiter": cx.caller.run}))
+    cx.caller.signed(json!({"task": task, "wait_ms": wait_ms, "waiter": cx.caller.run}))
 }
 
 fn look(task: Task) -> Look<Task> {

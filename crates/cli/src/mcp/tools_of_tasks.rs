@@ -1,5 +1,6 @@
 //! The tools for background commands, as a model reads of them.
 
+use carillon_api::wire_tasks::TaskState;
 use carillon_core::limits;
 use rmcp::model::Tool;
 use serde_json::{Value, json};
@@ -19,8 +20,12 @@ pub(super) fn all() -> Vec<Tool> {
     ]
 }
 
-const STATES: [&str; 8] =
-    ["queued", "starting", "running", "succeeded", "failed", "timed_out", "cancelled", "lost"];
+fn states() -> Vec<&'static str> {
+    use TaskState::*;
+    [AwaitingApproval, Queued, Starting, Running, Succeeded, Failed, TimedOut, Cancelled, Lost]
+        .map(TaskState::word)
+        .to_vec()
+}
 
 fn run_in_background() -> Tool {
     let description = format!(
@@ -29,8 +34,9 @@ fn run_in_background() -> Tool {
          kept. Answers at once with the task's id. When the command ends you get a message, which wakes you if you are idle: \
          so go on with something else or end your turn, and do not poll. While you answer an ask, the task belongs to that \
          ask: your answer is handed over when the task has ended well, together with its outcome; if it fails, the ask \
-         fails, unless you have looked at the failure, cancelled it or tried again with success before you answer. A command \
-         gets no input and, unless tty is set, no terminal. It may have {} bytes.",
+         fails, unless you have looked at the failure, cancelled it or tried again with success before you answer. Where \
+         the user wants to be asked first, the task is `awaiting_approval` until then; do not try another way. A command gets \
+         no input and, unless tty is set, no terminal. It may have {} bytes.",
         limits::COMMAND_MAX_BYTES
     );
     let input = input(
@@ -59,7 +65,7 @@ fn list_tasks() -> Tool {
          or to see what still runs."
         .to_owned();
     let input = input(
-        json!({"state": {"type": "string", "enum": STATES, "description": "Only those in this state."}}),
+        json!({"state": {"type": "string", "enum": states(), "description": "Only those in this state."}}),
         &[],
     );
     let output = list_output("tasks", task_row());
@@ -136,7 +142,7 @@ fn task_fields() -> Value {
         "title": {"type": "string"},
         "command": {"type": "array", "items": {"type": "string"}},
         "cwd": {"type": "string"},
-        "state": {"type": "string", "enum": STATES},
+        "state": {"type": "string", "enum": states()},
         "exit_code": {"type": ["integer", "null"]},
         "signal": maybe("integer", "The number of the signal that ended it."),
         "reason": maybe("string", "Its end in words."),

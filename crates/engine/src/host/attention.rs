@@ -5,7 +5,8 @@ use std::time::Duration;
 use carillon_core::id::RunId;
 use carillon_supervisor::LogReader;
 
-use crate::host::Host;
+use crate::host::typing::lock;
+use crate::host::{Host, Terminal};
 use crate::world::Quiet;
 
 /// What the last words of a program look like.
@@ -46,6 +47,8 @@ const SURE: &[&str] = &[
 const LAST_LINES: usize = 12;
 /// So many bytes of a log are read for them.
 const TAIL_BYTES: u64 = 4 * 1024;
+/// So many bytes of what a terminal has shown: a screen is drawn with some ten thousand.
+const SHOWN_BYTES: u64 = 64 * 1024;
 
 /// Judges the end of a screen or an output.
 pub(crate) fn asks(text: &str) -> Asks {
@@ -63,6 +66,14 @@ pub(crate) fn asks(text: &str) -> Asks {
     if last.ends_with('?') || last.ends_with(':') { Asks::Maybe } else { Asks::No }
 }
 
+/// The whole screen first, because it is at hand: mostly there is no question on it.
+fn asks_since(terminal: &Terminal, answered: u64) -> Asks {
+    match asks(&terminal.text()) {
+        Asks::No => Asks::No,
+        Asks::Maybe | Asks::Surely => asks(&terminal.text_since(answered, SHOWN_BYTES)),
+    }
+}
+
 impl Host {
     /// How long the program of a live run has said nothing, and whether its last words look like a
     /// question; the words are only looked at when it has been quiet for `at_least`.
@@ -75,10 +86,19 @@ impl Host {
         }
         let terminal = self.terminals().get(run).cloned();
         let asks = match terminal {
-            Some(terminal) => terminal.rang_since_looked() || asks(&terminal.text()) != Asks::No,
+            Some(terminal) => {
+                let answered = lock(&self.keyboard(run)).answered;
+                terminal.rang_since_looked() || asks_since(&terminal, answered) != Asks::No
+            }
             None => self.asks_without_terminal(run),
         };
         Some(Quiet { for_ms, asks })
+    }
+
+    /// Whether the screen of a run asks for a key, by what was shown after this offset.
+    pub(crate) fn asks_surely(&self, run: &RunId, answered: u64) -> bool {
+        let terminal = self.terminals().get(run).cloned();
+        terminal.is_some_and(|terminal| asks_since(&terminal, answered) == Asks::Surely)
     }
 
     /// Questions go to either output. One behind which the line has ended is none that waits for words.

@@ -10,7 +10,6 @@ use std::time::{Duration, Instant};
 use carillon_core::id::RunId;
 use carillon_core::limits;
 
-use crate::host::attention::{Asks, asks};
 use crate::host::typing::{Mark, lock};
 use crate::host::{Host, linux};
 use crate::main_loop::now_ms;
@@ -59,7 +58,8 @@ impl Host {
 
     /// Whether a prompt could be typed at this moment by who holds the keys.
     pub(crate) fn is_free_for_holder(&self, run: &RunId) -> bool {
-        lock(&self.keyboard(run)).line.is_empty() && matches!(self.taken(run, false), Taken::Free)
+        let is_empty = lock(&self.keyboard(run)).line.is_empty();
+        is_empty && matches!(self.taken(run, false), Taken::Free)
     }
 
     fn taken(&self, run: &RunId, by_holder: bool) -> Taken {
@@ -123,11 +123,8 @@ impl Host {
         if !children.is_empty() {
             return Taken::Processes(children);
         }
-        let text = self.terminals().get(run).map(|terminal| terminal.text()).unwrap_or_default();
-        match asks(&text) {
-            Asks::Surely => Taken::UntilOutput(end),
-            Asks::Maybe | Asks::No => Taken::Free,
-        }
+        let answered = lock(&self.keyboard(run)).answered;
+        if self.asks_surely(run, answered) { Taken::UntilOutput(end) } else { Taken::Free }
     }
 
     /// Reports once the terminal of a run may have become free, by what no request tells.

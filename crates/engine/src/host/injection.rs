@@ -108,6 +108,7 @@ impl Host {
             // From Enter on it is at a turn, also before it says so.
             self.set_mark(run, Mark::Busy, true);
         }
+        lock(&self.keyboard(run)).answered = outlet.end().0;
         give(&outlet, enter_id(turn), b"\r")?;
         seam::reach("a prompt sent off");
         self.break_off_unwanted(run, &outlet);

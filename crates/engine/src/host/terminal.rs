@@ -295,6 +295,18 @@ impl Terminal {
         self.model().screen.text()
     }
 
+    /// What the program has shown since this offset, as plain text; of more than `most` bytes the end.
+    pub(crate) fn text_since(&self, offset: u64, most: u64) -> String {
+        let (rows, cols) = self.model().screen.size();
+        let mut screen = Screen::new(rows, cols, 0);
+        let mut log = self.reader();
+        let from = offset.max(log.end().unwrap_or(offset).saturating_sub(most));
+        let shown = super::turns::read_from(&mut log, from).unwrap_or_default();
+        drop(log);
+        screen.feed(&shown);
+        screen.text()
+    }
+
     /// Whether the program wants brackets around what is pasted.
     pub(crate) fn marks_pastes(&self) -> bool {
         self.model().screen.bracketed_paste()

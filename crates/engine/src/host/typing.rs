@@ -14,7 +14,7 @@ use carillon_core::id::RunId;
 use carillon_core::limits;
 
 use crate::host::Host;
-use crate::host::line::Line;
+use crate::host::line::{Fed, Line};
 
 /// A mark in a run's directory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -46,10 +46,12 @@ const TYPING: &str = "typing";
 #[derive(Default)]
 pub(crate) struct Keyboard {
     pub(crate) line: Line,
-    /// When he sent something off, until the program has told what it makes of it.
+    /// When he sent something off or answered, until the program has told what it makes of it.
     pub(crate) sent: Option<Instant>,
     /// When the program was asked to break off, until it has told that its turn is over.
     pub(crate) broke_off: Option<Instant>,
+    /// End of the log when a key was pressed last that answers questions: what asks now came later.
+    pub(crate) answered: u64,
     /// What he typed while a prompt is being typed; it comes after that.
     held: Option<Vec<u8>>,
     /// What is being typed is not wanted any more; whether its program takes Esc.
@@ -128,17 +130,27 @@ impl Host {
 
     fn note_keys(&self, run: &RunId, keys: &mut Keyboard, bytes: &[u8], marks_pastes: bool) -> Typed {
         let before = keys.line.chars();
-        let fed = keys.line.feed(bytes, marks_pastes);
+        let attended = self.attended(run);
+        // A single key often answers a question, and stands in no line.
+        let is_text = bytes.first().is_some_and(|byte| *byte != 0x1b);
+        let is_answer = is_text && before == 0 && (attended || self.asks_surely(run, keys.answered));
+        if is_text && let Some(outlet) = self.outlets().get(run) {
+            keys.answered = outlet.end().0;
+        }
+        let fed = match is_answer {
+            true => Fed::default(),
+            false => keys.line.feed(bytes, marks_pastes),
+        };
         self.note_line(run, before, keys.line.chars());
         let now = Instant::now();
-        if fed.sent {
+        if fed.sent || is_answer {
             keys.sent = Some(now);
         }
         if fed.broke_off && self.has_mark(run, Mark::Busy) {
             keys.broke_off = Some(now);
         }
-        let may_be_free = (before > 0 && keys.line.is_empty()) || fed.broke_off;
-        Typed { may_be_free, attended: self.attended(run) }
+        let may_be_free = (before > 0 && keys.line.is_empty()) || fed.broke_off || is_answer;
+        Typed { may_be_free, attended }
     }
 
     /// From now on the user's keys wait for [`Host::give_back_keys`].

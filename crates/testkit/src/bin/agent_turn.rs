@@ -189,7 +189,7 @@ fn hooked(event: &str, json: Option<&String>) -> Result<(), Box<dyn Error>> {
     }
     let adapter: Adapter = std::env::var("TEST_ADAPTER")?.parse()?;
     let now_ms = i64::try_from(SystemTime::now().duration_since(UNIX_EPOCH)?.as_millis())?;
-    let call = hook::read(adapter, event, &text, now_ms);
+    let call = hook::hear(adapter, event, &text, now_ms);
     let line = json!({ "event": event, "session": call.session, "seen": call.seen.map(hook_json), "raw": String::from_utf8_lossy(&text) });
     let mut log = OpenOptions::new().append(true).create(true).open(std::env::var("TEST_HOOKS")?)?;
     Ok(writeln!(log, "{line}")?)

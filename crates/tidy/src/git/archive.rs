@@ -16,7 +16,6 @@ use sha2::{Digest, Sha256};
 use super::look::{self, Look, Recorded};
 use super::{Call, LONG_LIMIT, create, fields, names, path_from};
 use crate::Error;
-use crate::temp::random_name;
 
 /// Where archives are kept in a repository.
 pub const NAMESPACE: &str = "refs/carillon/archive/";
@@ -76,13 +75,14 @@ pub fn write(
     }
     let no_head = || Error::Refused { path: dir.clone(), why: "it stands on no commit".to_owned() };
     let head = look.head.clone().ok_or_else(no_head)?;
-    let scratch = data_dir.join("archives").join(format!(".scratch-{}", random_name()));
+    let lost = || Error::Refused { path: dir.clone(), why: "it leads to no repository".to_owned() };
+    let admin = look::admin_dir(dir).ok_or_else(lost)?;
+    // Beside what git keeps of the worktree, so that it goes with that, whatever dies here.
+    let scratch = admin.join("carillon-archive");
     create::make_private_dir(&scratch)?;
-    let kept = Keeper { dir, scratch: &scratch }.keep(look);
-    // Two files of ours at most; what the next sweep of the data directory finds is named as scratch.
-    for name in ["index", "files"] {
-        let _ = std::fs::remove_file(scratch.join(name));
-    }
+    clear(&scratch);
+    let kept = Keeper { dir, admin: &admin, scratch: &scratch }.keep(look);
+    clear(&scratch);
     let _ = std::fs::remove_dir(&scratch);
     let kept = kept?;
     let tar = write_tar(dir, &look.facts.precious, &tar_path(data_dir, id))?;
@@ -99,6 +99,13 @@ pub fn write(
     sync(&recorded.repository)?;
     names::keep(&recorded.repository, &reference, &commit)?;
     Ok(Archive { reference, tar, not_kept: kept.not_kept })
+}
+
+/// Removes what an attempt made here: two indexes, and the locks that git puts beside them.
+fn clear(scratch: &Path) {
+    for name in ["index", "index.lock", "files", "files.lock"] {
+        let _ = std::fs::remove_file(scratch.join(name));
+    }
 }
 
 fn branch_of(look: &Look) -> Option<String> {
@@ -128,6 +135,7 @@ struct Kept {
 
 struct Keeper<'a> {
     dir: &'a Path,
+    admin: &'a Path,
     scratch: &'a Path,
 }
 
@@ -138,11 +146,7 @@ impl Keeper<'_> {
 
     fn keep(&self, look: &Look) -> Result<Kept, Error> {
         let mut kept = Kept::default();
-        let admin = look::admin_dir(self.dir).ok_or_else(|| Error::Refused {
-            path: self.dir.to_path_buf(),
-            why: "it leads to no repository".to_owned(),
-        })?;
-        self.keep_index(&admin.join("index"), &mut kept)?;
+        self.keep_index(&self.admin.join("index"), &mut kept)?;
         let mut paths: Vec<PathBuf> = look.status.untracked.clone();
         for changed in &look.status.changed {
             if changed.is_submodule {

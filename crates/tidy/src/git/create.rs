@@ -21,6 +21,9 @@ use crate::temp::{check_name, random_name};
 /// What git writes into the lock of a worktree that it is just making.
 const INITIALIZING: &str = "initializing";
 
+/// What the name of a file begins with that is being written.
+const UNWRITTEN: &str = ".new-";
+
 /// A worktree that is to be made.
 #[derive(Debug, Clone)]
 pub struct Order {
@@ -178,8 +181,14 @@ fn make(journal: &Path, id: &str, entry: &mut Entry) -> Result<(), Error> {
     Err(Error::Git { operation: "add the worktree", dir: entry.repository.clone(), said })
 }
 
-/// The ids of the creations that are in the journal.
+/// The ids of the creations that are in the journal. To be asked at a start, before anything is made: an entry
+/// that was not even written to its end is removed here, since nothing was made for it.
 pub fn unfinished(journal: &Path) -> Vec<String> {
+    for entry in std::fs::read_dir(journal).into_iter().flatten().flatten() {
+        if entry.file_name().as_encoded_bytes().starts_with(UNWRITTEN.as_bytes()) {
+            let _ = std::fs::remove_file(entry.path());
+        }
+    }
     let entries = std::fs::read_dir(journal).into_iter().flatten().flatten();
     let mut ids: Vec<String> = entries
         .filter_map(|entry| entry.file_name().to_str()?.strip_suffix(".json").map(str::to_owned))
@@ -332,8 +341,11 @@ pub(crate) fn write_durably(path: &Path, bytes: &[u8]) -> Result<(), Error> {
     let failed = |error: io::Error| Error::io("write", path, error);
     let dir = path.parent().unwrap_or(Path::new("."));
     make_private_dir(dir)?;
-    let new = dir.join(format!(".new-{}", random_name()));
-    let file = std::fs::OpenOptions::new().write(true).create_new(true).mode(0o600).open(&new);
+    let bad = || Error::BadName { name: path.display().to_string() };
+    let name = path.file_name().and_then(std::ffi::OsStr::to_str).ok_or_else(bad)?;
+    // Always the same name, so that an attempt that died is overwritten by the next one.
+    let new = dir.join(format!("{UNWRITTEN}{name}"));
+    let file = std::fs::OpenOptions::new().write(true).create(true).truncate(true).mode(0o600).open(&new);
     let written = file.and_then(|mut file| file.write_all(bytes).and_then(|()| file.sync_all()));
     let renamed = written.and_then(|()| std::fs::rename(&new, path));
     if renamed.is_err() {

@@ -17,6 +17,9 @@ use crate::Error;
 /// Files are read from git in portions of at most so many bytes; a larger one comes alone.
 const PORTION: u64 = 16 * 1024 * 1024;
 
+/// Says, beside what git keeps of a worktree, from which archive it was built.
+const BUILT_FROM: &str = "carillon-built-from";
+
 /// A worktree that is back.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Restored {
@@ -38,24 +41,62 @@ pub fn restore(recorded: &Recorded, reference: &str, data_dir: &Path) -> Result<
     let about =
         object(&recorded.repository, reference, "about")?.ok_or_else(|| refused("it is not there"))?;
     let about: About = serde_json::from_slice(&about).map_err(|error| refused(&error.to_string()))?;
-    let (path, parent_is_ours) = create::prepare(&recorded.path, &repository.common_dir)?;
-    let stage = path.with_file_name(format!(".carillon-restore-{id}"));
-    let result = build(recorded, reference, &about, &stage, &tar_path(data_dir, id))
-        .and_then(|()| put_in_place(recorded, &stage, &path));
-    if let Err(error) = result {
-        // What was built comes out of the archive, which is still there.
-        let _ = clear(&recorded.repository, &stage);
-        if parent_is_ours {
-            let _ = path.parent().map(std::fs::remove_dir);
+    let (path, parent_is_ours) = if is_back(recorded, reference)? {
+        // An attempt before this one came as far as that, and nobody heard of it.
+        (recorded.path.clone(), false)
+    } else {
+        let (path, parent_is_ours) = create::prepare(&recorded.path, &repository.common_dir)?;
+        let stage = path.with_file_name(stage_name(id));
+        let result = build(recorded, reference, &about, &stage, &tar_path(data_dir, id))
+            .and_then(|()| put_in_place(recorded, &stage, &path));
+        if let Err(error) = result {
+            // What was built comes out of the archive, which is still there.
+            let _ = clear(&recorded.repository, &stage);
+            if parent_is_ours {
+                let _ = path.parent().map(std::fs::remove_dir);
+            }
+            return Err(error);
         }
-        return Err(error);
-    }
+        (path, parent_is_ours)
+    };
     let mut notes = about.not_kept.iter().map(|(path, why)| format!("{path} is not back: {why}")).collect();
     attach_branch(&path, &about, &mut notes)?;
     let meta = std::fs::symlink_metadata(&path).map_err(|error| Error::io("examine", &path, error))?;
     let identity = Some((meta.dev(), meta.ino()));
     let parent_is_ours = parent_is_ours || recorded.parent_is_ours;
     Ok(Restored { recorded: Recorded { path, identity, parent_is_ours, ..recorded.clone() }, notes })
+}
+
+/// Clears away what a restore of this archive left that was cut short, at a start. True when there was something.
+/// A restore that nobody heard of but that was complete stays: asked for again, it is found.
+///
+/// # Errors
+/// What git says.
+pub fn clear_unfinished(recorded: &Recorded, reference: &str) -> Result<bool, Error> {
+    let Some(id) = reference.strip_prefix(NAMESPACE) else { return Ok(false) };
+    let stage = recorded.path.with_file_name(stage_name(id));
+    if std::fs::symlink_metadata(&stage).is_err() {
+        return Ok(false);
+    }
+    clear(&recorded.repository, &stage)?;
+    // An empty one is left where git died before it knew it.
+    let _ = std::fs::remove_dir(&stage);
+    if recorded.parent_is_ours {
+        let _ = stage.parent().map(std::fs::remove_dir);
+    }
+    Ok(true)
+}
+
+fn stage_name(id: &str) -> String {
+    format!(".carillon-restore-{id}")
+}
+
+/// Whether the worktree in the place is what a restore of just this archive built.
+fn is_back(recorded: &Recorded, reference: &str) -> Result<bool, Error> {
+    let is_known = list::worktrees(&recorded.repository)?.iter().any(|one| one.path == recorded.path);
+    let built_from =
+        admin_dir(&recorded.path).and_then(|admin| std::fs::read_to_string(admin.join(BUILT_FROM)).ok());
+    Ok(is_known && built_from.as_deref() == Some(reference))
 }
 
 fn call(dir: &Path, args: &[&str]) -> Call {
@@ -72,7 +113,8 @@ fn object(dir: &Path, reference: &str, name: &str) -> Result<Option<Vec<u8>>, Er
 fn clear(repository: &Path, stage: &Path) -> Result<(), Error> {
     let is_known = list::worktrees(repository)?.iter().any(|one| one.path == *stage);
     if is_known {
-        // It has no changes but those that the archive has.
+        // It has no changes but those that the archive has. A lock is that of a git that died while it made it.
+        let _ = call(repository, &["worktree", "unlock", "--"]).arg(stage).answer()?;
         call(repository, &["worktree", "remove", "--force", "--"]).arg(stage).output()?;
     }
     Ok(())
@@ -105,6 +147,8 @@ fn build(recorded: &Recorded, reference: &str, about: &About, stage: &Path, tar:
         tar.set_preserve_mtime(true);
         tar.unpack(stage).map_err(failed)?;
     }
+    let built_from = admin.join(BUILT_FROM);
+    std::fs::write(&built_from, reference).map_err(|error| Error::io("write", &built_from, error))?;
     // The times in the index are those of other files; what is still the same shows by this.
     call(stage, &["update-index", "-q", "--refresh"]).answer()?;
     Ok(())

@@ -40,6 +40,7 @@ impl Kind {
 /// Where names are looked for.
 #[derive(Debug)]
 pub(super) struct Places {
+    repository: Repository,
     /// The checkouts that are watched: the one that we stand in, and the main one.
     pub(super) roots: Vec<PathBuf>,
     pub(super) temp_dir: PathBuf,
@@ -53,7 +54,7 @@ impl Places {
         let main = repository.common_dir.parent().filter(|_| repository.common_dir.ends_with(".git"));
         roots.extend(main.filter(|main| *main != repository.root).map(Path::to_path_buf));
         let temp_dir = temp_dir.canonicalize().unwrap_or_else(|_| temp_dir.to_path_buf());
-        Places { roots, temp_dir, rules }
+        Places { repository: repository.clone(), roots, temp_dir, rules }
     }
 
     /// The path of what was seen; none for a branch.
@@ -116,13 +117,13 @@ impl Places {
     }
 
     fn branches(&self) -> Result<BTreeSet<OsString>, Error> {
-        let (Some(root), false) = (self.roots.first(), self.rules.branches.is_empty()) else {
+        if self.rules.branches.is_empty() {
             return Ok(BTreeSet::new());
-        };
+        }
         let prefixes: Option<BTreeSet<String>> =
             self.rules.branches.iter().map(|pattern| literal_parent(pattern.as_str())).collect();
         let prefixes: Vec<String> = prefixes.unwrap_or_default().into_iter().collect();
-        let names = list::branches(root, &prefixes)?.into_iter().map(OsString::from);
+        let names = list::branches(&self.repository, &prefixes)?.into_iter().map(OsString::from);
         let is_meant = |name: &OsString| self.rules.branches.iter().any(|pattern| matches(pattern, name));
         Ok(names.filter(is_meant).collect())
     }
