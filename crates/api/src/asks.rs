@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use carillon_core::id::{AskId, CallId, MessageId, NotAnId};
-use carillon_engine::requests::{Caller, Hook, NewAsk, NewNote};
+use carillon_engine::requests::{Caller, NewAsk, NewNote};
 use serde::Deserialize;
 use serde_json::{Value, json};
 
@@ -161,26 +161,11 @@ pub(crate) fn call_blocking(app: &App, method: &str, params: &Value) -> Option<R
             read(params).and_then(|r: TurnsList| list::<Turn, _>(engine.turns(&r.agent, r.most)?))
         }
         "agent_hook" => read(params).and_then(|r: AgentHook| {
-            if let Some(hook) = hook(&r.event, &r.data) {
-                engine.note_hook(&r.run, hook)?;
-            }
+            engine.hear_hook(&r.run, &r.event, &r.data)?;
             answer(json!({}))
         }),
         _ => return None,
     })
-}
-
-fn hook(event: &str, data: &Value) -> Option<Hook> {
-    match event {
-        "ready" => Some(Hook::Ready),
-        "asks" => Some(Hook::Asks),
-        "turn_began" | "turn_started" => Some(Hook::Began),
-        "turn_ended" => {
-            let text = data.get("text").and_then(Value::as_str).unwrap_or_default().to_owned();
-            Some(Hook::Ended { text })
-        }
-        _ => None,
-    }
 }
 
 async fn wait(app: &App, params: Value) -> Result<Value, ApiError> {

@@ -24,6 +24,7 @@ mod tasks;
 pub mod wire;
 pub mod wire_asks;
 pub mod wire_limits;
+mod wire_profiles;
 pub mod wire_tasks;
 pub mod wire_workdirs;
 mod workdirs;

@@ -12,6 +12,7 @@ use serde::{Deserialize, Serialize};
 use ts_rs::TS;
 
 use crate::wire_asks::{TurnBrief, Wake};
+pub use crate::wire_profiles::{Policy, Profile};
 
 /// A git repository that the user opened.
 #[derive(Clone, Debug, Serialize, Deserialize, TS)]
@@ -27,76 +28,6 @@ pub struct Project {
 impl From<words::Project> for Project {
     fn from(project: words::Project) -> Self {
         Self { id: project.id.to_string(), name: project.name, root: project.root }
-    }
-}
-
-/// What an agent may run in the background.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, TS)]
-#[serde(rename_all = "snake_case")]
-pub enum Policy {
-    /// Nothing.
-    Never,
-    /// What the user approves.
-    Ask,
-    /// Anything.
-    Allow,
-}
-
-impl From<Policy> for words::Policy {
-    fn from(policy: Policy) -> Self {
-        match policy {
-            Policy::Never => Self::Never,
-            Policy::Ask => Self::Ask,
-            Policy::Allow => Self::Allow,
-        }
-    }
-}
-
-/// How to start one kind of agent. The values of its variables are never told.
-#[derive(Clone, Debug, Serialize, Deserialize, TS)]
-pub struct Profile {
-    /// 32 hex digits.
-    pub id: String,
-    /// Its name.
-    pub name: String,
-    /// `claude`, `codex`, `gemini`, `opencode`, `acp` or `plain`.
-    #[ts(type = "AdapterName")]
-    pub adapter: String,
-    /// A path, or a name on the user's PATH.
-    pub program: String,
-    /// Arguments.
-    pub args: Vec<String>,
-    /// Names of its own variables.
-    pub env_names: Vec<String>,
-    /// The version that its program told.
-    pub version: Option<String>,
-    /// What its agents may run in the background.
-    pub policy: Policy,
-    /// Beginnings of commands that need no approval.
-    pub allow_prefixes: Vec<String>,
-    /// Until when a session limit holds.
-    #[ts(type = "number | null")]
-    pub limited_until_ms: Option<i64>,
-}
-
-impl From<words::Profile> for Profile {
-    fn from(profile: words::Profile) -> Self {
-        Self {
-            id: profile.id.to_string(),
-            name: profile.name,
-            adapter: profile.adapter,
-            program: profile.program,
-            args: profile.args,
-            env_names: profile.env.into_iter().map(|(name, _)| name).collect(),
-            version: profile.version,
-            policy: match profile.policy {
-                words::Policy::Never => Policy::Never,
-                words::Policy::Ask => Policy::Ask,
-                words::Policy::Allow => Policy::Allow,
-            },
-            allow_prefixes: profile.allow_prefixes,
-            limited_until_ms: None,
-        }
     }
 }
 

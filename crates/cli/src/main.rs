@@ -1,7 +1,7 @@
 //! The `carillon` binary: the command line, the engine without a window (`serve`), the supervisor of
 //! a run (`supervise`), the tools of agents over MCP (`mcp`) and the demo agent.
 //!
-//! Imports: `carillon-api` for every command; `carillon-supervisor` for its main. It never opens the
+//! Imports: `carillon-api` for every command; `carillon-supervisor` and `carillon-agents` for their mains. It never opens the
 //! ledger while an engine holds it: all goes through the socket.
 //!
 //! Invariants: one JSON value on standard output with `--json`, messages on standard error; exit
@@ -44,8 +44,14 @@ fn main() -> ExitCode {
     // before anything is set up for the others.
     let mut words = std::env::args_os();
     let _ = words.next();
-    if words.next().is_some_and(|word| word == "supervise") {
+    let word = words.next().unwrap_or_default();
+    if word == "supervise" {
         let code = carillon_supervisor::supervise::main(words);
+        return ExitCode::from(u8::try_from(code).unwrap_or(1));
+    }
+    // So does what stands between a supervisor and the program of an agent.
+    if word == carillon_agents::inner::COMMAND {
+        let code = carillon_agents::inner::main(words);
         return ExitCode::from(u8::try_from(code).unwrap_or(1));
     }
     let args = match args::Args::try_parse() {

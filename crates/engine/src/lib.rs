@@ -39,6 +39,7 @@ pub mod settings;
 mod shutdown;
 mod terminals;
 mod timers;
+mod turn_ends;
 mod turns;
 mod wakes;
 pub mod world;

@@ -38,7 +38,7 @@ impl MainLoop {
         let after = Duration::from_millis(limits::ATTENTION_AFTER_MS);
         let quiet = self.world().quiet(run, after).unwrap_or_default();
         if quiet.asks {
-            self.call_for_attention(run)?;
+            self.call_for_attention(run, false)?;
         }
         let quiet_ms = i64::try_from(quiet.for_ms).unwrap_or(AFTER_MS);
         let rest_ms = if quiet_ms < AFTER_MS { AFTER_MS - quiet_ms } else { AFTER_MS };
@@ -55,9 +55,9 @@ impl MainLoop {
         })?)
     }
 
-    /// The program of a run waits for somebody.
-    pub(crate) fn call_for_attention(&mut self, run: &RunId) -> Result<(), Error> {
-        if self.world().set_attention(run) {
+    /// The program of a run waits for somebody; `told`: it said so itself.
+    pub(crate) fn call_for_attention(&mut self, run: &RunId, told: bool) -> Result<(), Error> {
+        if self.world().set_attention(run, told) {
             self.note_attention(run)?;
         }
         Ok(())

@@ -122,7 +122,7 @@ impl MainLoop {
 
     /// The program of a terminal has told that a turn is over. It may be faster than the report that
     /// its prompt was sent off.
-    pub(crate) fn turn_ended_in_terminal(&mut self, run: &RunId, text: String) -> Result<(), Error> {
+    pub(crate) fn turn_ended_in_terminal(&mut self, run: &RunId, end: End) -> Result<(), Error> {
         let Some(turn) = self.store.read(|db| turns::live_of_run(db, run))? else { return Ok(()) };
         let turn = match turn.started_ms {
             Some(_) => turn,
@@ -134,7 +134,7 @@ impl MainLoop {
                 TurnRow { state: State::Running, started_ms: Some(now), ..turn }
             }
         };
-        self.end_turn(turn, End::Final { text }, now_ms())
+        self.end_turn(turn, end, now_ms())
     }
 
     /// A terminal may be free for what waits.

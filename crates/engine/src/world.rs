@@ -8,6 +8,7 @@ use carillon_core::id::{CallId, RunId, TurnId};
 use carillon_core::reconcile::Observed;
 use carillon_core::run::Ending;
 use carillon_core::turn;
+use carillon_core::words::{Agent, Profile};
 use carillon_store::runs::RunRow;
 use carillon_store::turns::Usage;
 
@@ -64,6 +65,21 @@ pub struct AgentOrder {
     pub session: Option<String>,
     /// The id for a new session.
     pub new_session: String,
+}
+
+impl AgentOrder {
+    /// The order for an agent; without a prompt for its terminal.
+    pub(crate) fn of(agent: &Agent, profile: &Profile, prompt: String) -> Self {
+        Self {
+            adapter: profile.adapter.clone(),
+            program: profile.program.clone(),
+            args: profile.args.clone(),
+            role: agent.role.clone(),
+            prompt,
+            session: agent.session_id.clone(),
+            new_session: uuid::Uuid::new_v4().to_string(),
+        }
+    }
 }
 
 /// What the environment of a program begins with.
@@ -288,8 +304,8 @@ pub trait World: Send + Sync + 'static {
     /// is `at_least` so long. `None` when it is not there.
     fn quiet(&self, run: &RunId, at_least: Duration) -> Option<Quiet>;
     /// Somebody should look at the program of a run, until it says more or somebody types; true when
-    /// that is new.
-    fn set_attention(&self, run: &RunId) -> bool;
+    /// that is new. `told`: the program said so itself, and is about to draw its question.
+    fn set_attention(&self, run: &RunId, told: bool) -> bool;
     /// Whether somebody should look at the program of a run.
     fn needs_attention(&self, run: &RunId) -> bool;
     /// Lets go of all supervisors without a word to them.

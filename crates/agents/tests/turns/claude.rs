@@ -118,6 +118,13 @@ fn other_errors_are_failures() {
         failed("exited 1: Error: Session ID x is already in use.")
     );
     assert_eq!(ended(Claude, KILLED, INIT, "").end, failed("killed by signal 9"));
+    let out = [
+        INIT,
+        &said("invalid_request"),
+        &refused(400, "The prompt is over the limit, try again in 5 minutes"),
+    ]
+    .join("\n");
+    assert!(matches!(ended(Claude, BAD, &out, "").end, TurnEnd::Failed { .. }), "the word alone is no limit");
 }
 
 #[test]

@@ -43,6 +43,8 @@ const SURE: &[&str] = &[
     "allow command",
     "allow execution",
 ];
+/// A program that told that it asks draws its question within this time.
+const DRAWING: Duration = Duration::from_millis(1_500);
 /// So many lines at the end are read: a dialog has a few below its question.
 const LAST_LINES: usize = 12;
 /// So many bytes of a log are read for them.
@@ -122,9 +124,10 @@ impl Host {
     }
 
     /// Somebody should look at it; true when that is new.
-    pub(crate) fn need_attention(&self, run: &RunId) -> bool {
+    pub(crate) fn need_attention(&self, run: &RunId, told: bool) -> bool {
         let outlet = self.outlets().get(run).cloned().filter(|outlet| outlet.is_live());
-        outlet.is_some_and(|outlet| outlet.pulse.set_attention(true))
+        let drawing = if told { DRAWING } else { Duration::ZERO };
+        outlet.is_some_and(|outlet| outlet.pulse.call_for_attention(drawing))
     }
 
     /// Somebody does something about it; true when it was needed.
@@ -132,7 +135,7 @@ impl Host {
         if let Some(terminal) = self.terminals().get(run) {
             terminal.rang_since_looked();
         }
-        self.outlets().get(run).is_some_and(|outlet| outlet.pulse.set_attention(false))
+        self.outlets().get(run).is_some_and(|outlet| outlet.pulse.attend())
     }
 }
 

@@ -81,20 +81,23 @@ impl Host {
             }
             keys.broke_off
         };
-        if self.has_mark(run, Mark::Hooks) {
-            return match (self.has_mark(run, Mark::Busy), broke_off) {
-                (false, _) => Taken::Free,
-                (true, None) => Taken::UntilTold,
-                (true, Some(at)) => {
-                    let free = (at + BROKEN_OFF).max(now - quiet + BROKEN_OFF);
-                    if now < free { Taken::Until(free) } else { Taken::Free }
+        match (self.has_mark(run, Mark::Busy), broke_off) {
+            (false, _) => {}
+            (true, None) => return Taken::UntilTold,
+            (true, Some(at)) => {
+                let free = (at + BROKEN_OFF).max(now - quiet + BROKEN_OFF);
+                if now < free {
+                    return Taken::Until(free);
                 }
-            };
+            }
         }
-        self.taken_by_itself(run, now, end, quiet)
+        match self.has_mark(run, Mark::Begins) {
+            true => Taken::Free,
+            false => self.taken_by_itself(run, now, end, quiet),
+        }
     }
 
-    /// Of a program that tells nothing.
+    /// Of a program that does not tell when it begins something.
     fn taken_by_itself(&self, run: &RunId, now: Instant, end: u64, quiet: Duration) -> Taken {
         let Ok(Some(leader)) = self.facts_of_live(run) else { return Taken::Until(now + LOOK) };
         let (Some(pid), Some(started_ms)) = (leader.pid, leader.started_ms) else {

@@ -56,9 +56,12 @@ impl Host {
             OrderIo::Turn => Io::Turn,
         };
         let ready = match &order.what {
-            What::Command(argv) => Ready { argv: argv.clone(), env: Vec::new(), prompt: String::new() },
+            What::Command(argv) => {
+                Ready { argv: argv.clone(), env: Vec::new(), prompt: String::new(), marks: &[] }
+            }
             What::Agent(agent) => self.make_ready(agent, order.io, &order.ours, &order.cwd, &leased.path)?,
         };
+        ready.marks.iter().for_each(|mark| self.set_mark(&order.run, *mark, true));
         if io == Io::Turn {
             leased.write_prompt(ready.prompt.as_bytes()).map_err(|e| e.to_string())?;
         }

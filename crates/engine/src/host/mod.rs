@@ -363,8 +363,8 @@ impl World for Arc<Host> {
         self.quiet_of(run, at_least)
     }
 
-    fn set_attention(&self, run: &RunId) -> bool {
-        self.need_attention(run)
+    fn set_attention(&self, run: &RunId, told: bool) -> bool {
+        self.need_attention(run, told)
     }
 
     fn needs_attention(&self, run: &RunId) -> bool {

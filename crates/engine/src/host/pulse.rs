@@ -19,18 +19,14 @@ struct Inside {
     /// Whether the supervisor accepted the input with this id.
     answers: HashMap<u128, bool>,
     over: bool,
-    needs_attention: bool,
+    /// Somebody should look at it; what comes before this time belongs to that.
+    attention: Option<Instant>,
 }
 
 impl Pulse {
     pub(crate) fn new() -> Self {
-        let inside = Inside {
-            spoke: Instant::now(),
-            end: 0,
-            answers: HashMap::new(),
-            over: false,
-            needs_attention: false,
-        };
+        let inside =
+            Inside { spoke: Instant::now(), end: 0, answers: HashMap::new(), over: false, attention: None };
         Self { inside: Mutex::new(inside), changed: Condvar::new() }
     }
 
@@ -119,15 +115,23 @@ impl Pulse {
     }
 
     pub(crate) fn needs_attention(&self) -> bool {
-        self.inside().needs_attention
+        self.inside().attention.is_some()
     }
 
-    /// Sets or clears what [`Pulse::needs_attention`] tells; true when that was a change.
-    pub(crate) fn set_attention(&self, needed: bool) -> bool {
+    /// Somebody should look at the program, which may go on drawing for so long; true when that is new.
+    pub(crate) fn call_for_attention(&self, drawing: Duration) -> bool {
+        self.inside().attention.replace(Instant::now() + drawing).is_none()
+    }
+
+    /// Somebody does something about it; true when it was needed.
+    pub(crate) fn attend(&self) -> bool {
+        self.inside().attention.take().is_some()
+    }
+
+    /// The program says something; true when that means that it needs nobody any more.
+    pub(crate) fn goes_on(&self) -> bool {
         let mut inside = self.inside();
-        let is_change = inside.needs_attention != needed;
-        inside.needs_attention = needed;
-        is_change
+        inside.attention.take_if(|drawn| Instant::now() >= *drawn).is_some()
     }
 }
 
@@ -174,7 +178,9 @@ mod tests {
     #[test]
     fn attention_changes_once() {
         let pulse = Pulse::new();
-        assert!(pulse.set_attention(true) && !pulse.set_attention(true) && pulse.needs_attention());
-        assert!(pulse.set_attention(false) && !pulse.set_attention(false));
+        assert!(pulse.call_for_attention(LONG) && !pulse.call_for_attention(LONG));
+        assert!(!pulse.goes_on() && pulse.needs_attention(), "it is still drawing its question");
+        assert!(pulse.attend() && !pulse.attend() && !pulse.needs_attention());
+        assert!(pulse.call_for_attention(Duration::ZERO) && pulse.goes_on() && !pulse.goes_on());
     }
 }

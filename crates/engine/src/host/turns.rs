@@ -5,6 +5,7 @@ use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 
 use carillon_agents::adapter::Adapter;
+use carillon_agents::terminal::terminal_plan;
 use carillon_agents::turn::{self as agent_turn, McpEntry, Session, TurnEnd, TurnOrder};
 use carillon_core::id::RunId;
 use carillon_core::run::Ending;
@@ -12,6 +13,7 @@ use carillon_core::{plain, turn};
 use carillon_store::turns::Usage;
 use carillon_supervisor::{LogReader, Read};
 
+use crate::host::typing::Mark;
 use crate::host::{Host, Vars};
 use crate::requests::resolve;
 use crate::world::{AgentOrder, OrderIo, TurnOutcome};
@@ -21,6 +23,8 @@ pub(crate) struct Ready {
     pub(crate) argv: Vec<String>,
     pub(crate) env: Vars,
     pub(crate) prompt: String,
+    /// What is known of the program before it says anything.
+    pub(crate) marks: &'static [Mark],
 }
 
 impl Host {
@@ -41,15 +45,16 @@ impl Host {
         let program = text(&program)?;
         let adapter: Adapter =
             order.adapter.parse().map_err(|_| format!("the adapter {:?} is unknown", order.adapter))?;
-        if !matches!(io, OrderIo::Turn) {
+        let in_terminal = !matches!(io, OrderIo::Turn);
+        if in_terminal && adapter == Adapter::Acp {
             let argv = carillon_agents::adapter::terminal_argv(adapter, &program, &order.args);
-            return Ok(Ready { argv, env: Vec::new(), prompt: String::new() });
+            return Ok(Ready { argv, env: Vec::new(), prompt: String::new(), marks: &[] });
         }
         let carillon = text(&self.carillon_binary)?;
         let named: Vec<(String, String)> =
             ours.iter().map(|(name, value)| ((*name).to_owned(), value.clone())).collect();
         let args = ["mcp".to_owned()];
-        let plan = agent_turn::plan(&TurnOrder {
+        let order = TurnOrder {
             adapter,
             program: &program,
             args: &order.args,
@@ -62,12 +67,14 @@ impl Host {
             },
             mcp: Some(McpEntry { command: &carillon, args: &args, env: &named }),
             files_dir: dir,
-        })
-        .map_err(|e| e.to_string())?;
+        };
+        let plan = if in_terminal { terminal_plan(&order) } else { agent_turn::plan(&order) };
+        let plan = plan.map_err(|e| e.to_string())?;
         for (path, content) in &plan.files {
             write_private(path, content).map_err(|e| format!("{} cannot be written: {e}", path.display()))?;
         }
-        Ok(Ready { argv: plan.argv, env: plan.env, prompt: plan.stdin })
+        let marks = if in_terminal { known_of(adapter) } else { &[] };
+        Ok(Ready { argv: plan.argv, env: plan.env, prompt: plan.stdin, marks })
     }
 
     /// What came of a headless turn whose program ended by itself.
@@ -126,6 +133,16 @@ impl Host {
         let text = text.trim_start_matches('\u{fffd}');
         let lines: Vec<String> = text.lines().map(|line| plain::plain(line).trim_end().to_owned()).collect();
         lines.join("\n").trim_end().to_owned()
+    }
+}
+
+/// What the hooks of a terminal plan will tell.
+fn known_of(adapter: Adapter) -> &'static [Mark] {
+    match adapter {
+        Adapter::Claude | Adapter::Gemini => &[Mark::Hooks, Mark::Awaited],
+        // Neither tells when it is up.
+        Adapter::Codex | Adapter::Opencode => &[Mark::Hooks],
+        Adapter::Acp | Adapter::Plain => &[],
     }
 }
 

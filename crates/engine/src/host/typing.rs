@@ -3,7 +3,7 @@
 //!
 //! What has to survive the engine stands as small files in the run's directory: `typing` (how much the
 //! user has in his line), `busy` (the program is at a turn), `hooks` (it tells when a turn ends),
-//! `awaited` (it was started so that it will tell), `broken-off` (the turn that ends next is one that
+//! `begins` (and when one begins), `awaited` (it will tell when it is up), `broken-off` (the turn that ends next is one that
 //! nobody wants any more).
 
 use std::path::PathBuf;
@@ -23,7 +23,9 @@ pub(crate) enum Mark {
     Busy,
     /// The program tells when a turn ends.
     Hooks,
-    /// The program was started so that it will tell when a turn ends.
+    /// The program tells when a turn begins, too.
+    Begins,
+    /// The program was started so that it will tell when it is up.
     Awaited,
     /// The turn that ends next is not wanted any more: its end is no other turn's.
     BrokenOff,
@@ -34,6 +36,7 @@ impl Mark {
         match self {
             Self::Busy => "busy",
             Self::Hooks => "hooks",
+            Self::Begins => "begins",
             Self::Awaited => "awaited",
             Self::BrokenOff => "broken-off",
         }

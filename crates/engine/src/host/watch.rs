@@ -67,7 +67,7 @@ impl Host {
                 Ok(Event::Output { end }) => {
                     // The views first, so that an echo does not wait for the model.
                     outlet.publish(end);
-                    if outlet.pulse.set_attention(false) {
+                    if outlet.pulse.goes_on() {
                         report.attention_over(run);
                     }
                     if let Some(terminal) = terminal {

@@ -3,13 +3,12 @@
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-use carillon_agents::adapter::{Adapter, terminal_argv};
 use carillon_core::agent::{AgentState, state_of};
 use carillon_core::ask::ChildId;
 use carillon_core::id::{AgentId, RunId};
 use carillon_core::limit::Limited;
 use carillon_core::run::{Cause, State};
-use carillon_core::words::{Agent, Mode, Profile, Project};
+use carillon_core::words::{Agent, Mode, Project};
 use carillon_core::{limits, name};
 use carillon_store::agents::{self, Wakes};
 use carillon_store::runs::{self, RunRow};
@@ -23,7 +22,7 @@ use crate::requests::find::find;
 use crate::requests::profiles::resolve;
 use crate::requests::workdirs::NewWorkdir;
 use crate::secrets;
-use crate::world::{BaseEnv, LaunchOrder, OrderIo, What};
+use crate::world::{AgentOrder, BaseEnv, LaunchOrder, OrderIo, What};
 
 /// An agent to add.
 #[derive(Clone, Debug)]
@@ -258,7 +257,8 @@ impl Engine {
         let project = self.project(agent.project.as_str())?;
         let cwd = existing_workdir(agent)?;
         let vars = self.inner.host.user_env();
-        let program = resolve(&profile.program, &vars, &cwd)?;
+        // A program that is not there is told before anything is recorded.
+        resolve(&profile.program, &vars, &cwd)?;
         let run = RunId::from_random(*uuid::Uuid::new_v4().as_bytes());
         let temp = self.inner.host.choose_temp(Path::new(&project.root))?;
         let own = secrets::get(&self.inner.paths.secrets, &profile.id).map_err(|e| {
@@ -273,7 +273,7 @@ impl Engine {
         ];
         let (cols, rows) = size;
         Ok(LaunchOrder {
-            what: What::Command(argv(&profile, &program)?),
+            what: What::Agent(AgentOrder::of(agent, &profile, String::new())),
             cwd,
             base_env: BaseEnv::User,
             ours,
@@ -405,16 +405,6 @@ fn could_not_start(run: Option<&State>) -> bool {
         Some(State::Ended(ending)) => matches!(ending.cause, Cause::SpawnFailed { .. }),
         Some(State::Starting | State::Running | State::Lost(_)) | None => false,
     }
-}
-
-fn argv(profile: &Profile, program: &Path) -> Result<Vec<String>, Error> {
-    let adapter: Adapter = profile.adapter.parse().map_err(|_| {
-        Error::failed(format!("the adapter {:?} is unknown", profile.adapter), "add the profile again")
-    })?;
-    let program = program
-        .to_str()
-        .ok_or_else(|| Error::failed(format!("the path {program:?} is not UTF-8"), "rename the program"))?;
-    Ok(terminal_argv(adapter, program, &profile.args))
 }
 
 /// The directory of an agent. It is never replaced by another: work must not land elsewhere.

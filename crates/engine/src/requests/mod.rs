@@ -9,6 +9,7 @@ mod changes;
 mod demo;
 mod doctor;
 mod find;
+mod hooks;
 mod layouts;
 mod limits;
 mod messages;
@@ -40,7 +41,7 @@ pub use output::{OutputPage, OutputQuery, OutputWait};
 pub(crate) use profiles::resolve;
 pub use profiles::{DetectedView, NewProfile, ProfileChange};
 pub use tasks::{NewTask, TaskView};
-pub use turns::{EventsPage, Hook, Seen, TurnView};
+pub use turns::{EventsPage, Seen, TurnView};
 
 pub use workdirs::{MergeOrder, NewWorkdir, WorkdirView};
 

@@ -1,4 +1,4 @@
-//! The turns of an agent, and what was seen of one; what a hook of an agent's program tells.
+//! The turns of an agent, and what was seen of one.
 
 use std::time::Duration;
 
@@ -7,13 +7,12 @@ use carillon_agents::reader::Reader as Events;
 pub use carillon_agents::turn::Seen;
 use carillon_core::id::{RunId, TurnId};
 use carillon_core::limits;
+use carillon_store::messages;
 use carillon_store::turns::{self, TurnRow};
-use carillon_store::{messages, runs};
 use carillon_supervisor::{LogReader, Read};
 
 use crate::engine::Engine;
 use crate::error::Error;
-use crate::host::typing::Mark;
 
 /// A turn with the messages that it carries.
 #[derive(Clone, Debug, PartialEq)]
@@ -119,60 +118,6 @@ impl Engine {
             over: over && (count == 0 || whole == count && count < PAGE_BYTES),
         })
     }
-
-    /// What the program of a terminal tells of itself, from within its run.
-    pub fn note_hook(&self, run: &str, event: Hook) -> Result<(), Error> {
-        let run = crate::requests::runs::run_id(run)?;
-        let host = self.inner.host.clone();
-        if self
-            .read(|db| runs::get(db, &run))?
-            .is_none_or(|row| row.state.is_terminal() || row.agent.is_none())
-        {
-            return Ok(());
-        }
-        self.request_blocking(move |inner| {
-            match event {
-                // Some programs say so again in the middle of their work, when they tidy up.
-                Hook::Ready if host.has_mark(&run, Mark::Hooks) => {}
-                Hook::Ready => host.set_mark(&run, Mark::Hooks, true),
-                Hook::Began => {
-                    host.set_mark(&run, Mark::Busy, true);
-                    host.set_mark(&run, Mark::BrokenOff, false);
-                    host.set_mark(&run, Mark::Hooks, true);
-                    host.heard_of(&run);
-                }
-                Hook::Ended { text } => {
-                    let unwanted = host.has_mark(&run, Mark::BrokenOff);
-                    host.set_mark(&run, Mark::BrokenOff, false);
-                    host.set_mark(&run, Mark::Busy, false);
-                    host.set_mark(&run, Mark::Hooks, true);
-                    host.heard_of(&run);
-                    if !unwanted {
-                        inner.turn_ended_in_terminal(&run, text)?;
-                    }
-                }
-                Hook::Asks => inner.call_for_attention(&run)?,
-            }
-            inner.terminal_changed(&run);
-            Ok(())
-        })
-    }
-}
-
-/// What a program tells of itself.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Hook {
-    /// It is up and free.
-    Ready,
-    /// It has begun a turn.
-    Began,
-    /// It has ended a turn.
-    Ended {
-        /// What it answered.
-        text: String,
-    },
-    /// It sits on a question of its own, like one for a permission.
-    Asks,
 }
 
 fn memrchr_newline(bytes: &[u8]) -> Option<usize> {

@@ -64,6 +64,18 @@ pub enum OnLaunch {
     Begin,
 }
 
+/// What comes of a prompt that is to be typed.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum OnHandOver {
+    /// It is with the program at once.
+    #[default]
+    Done,
+    /// The terminal is taken after all.
+    Postponed,
+    /// Nothing is heard of it.
+    Silent,
+}
+
 #[derive(Default)]
 struct Inside {
     asked: Vec<Asked>,
@@ -73,6 +85,7 @@ struct Inside {
     outcomes: HashMap<RunId, turn::End>,
     held: HashSet<CallId>,
     terminals: HashMap<RunId, TerminalFacts>,
+    on_hand_over: OnHandOver,
     places: u32,
     connected: bool,
     begins: bool,
@@ -176,6 +189,11 @@ impl Fake {
         self.lock().terminals.insert(run.clone(), facts);
     }
 
+    /// What comes of a hand-over from now on.
+    pub fn set_hand_over(&self, on_hand_over: OnHandOver) {
+        self.lock().on_hand_over = on_hand_over;
+    }
+
     /// Lets a run end by itself.
     pub fn end(&self, run: &RunId, exit_code: i32) {
         self.set_observed(run, Ok(ended(exit_code)));
@@ -265,7 +283,12 @@ impl World for Fake {
     fn watch_terminal(&self, _: &RunId, _: Report) {}
 
     fn hand_over(&self, run: &RunId, turn: &TurnId, prompt: String, report: Report) {
-        report.handed_over(turn, Ok(()));
+        let on_hand_over = self.lock().on_hand_over;
+        match on_hand_over {
+            OnHandOver::Done => report.handed_over(turn, Ok(())),
+            OnHandOver::Postponed => report.hand_over_postponed(turn),
+            OnHandOver::Silent => {}
+        }
         self.note(Asked::HandOver { run: run.clone(), turn: turn.clone(), prompt });
     }
 
@@ -281,7 +304,7 @@ impl World for Fake {
         None
     }
 
-    fn set_attention(&self, _: &RunId) -> bool {
+    fn set_attention(&self, _: &RunId, _: bool) -> bool {
         false
     }
 

@@ -7,3 +7,4 @@ mod order;
 mod recovery;
 mod shutdown;
 mod stage;
+mod terminals;

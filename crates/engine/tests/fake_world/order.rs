@@ -5,6 +5,7 @@ use std::sync::Barrier;
 use carillon_core::agent::AgentState;
 use carillon_core::reconcile::Observed;
 use carillon_core::run::{Cause, LostWhy, State};
+use carillon_engine::world::What;
 
 use crate::fake::{Asked, OnLaunch, ended, facts};
 use crate::stage::Stage;
@@ -24,7 +25,8 @@ fn the_row_is_committed_before_the_launch() {
 
     let orders = stage.world.orders();
     let order = &orders[0];
-    assert_eq!(order.what, What::Command(vec!["/bin/sh".into(), "-i".into()]));
+    let What::Agent(agent) = &order.what else { panic!("an agent was started: {:?}", order.what) };
+    assert_eq!((agent.program.as_str(), agent.args.as_slice()), ("/bin/sh", &["-i".to_owned()][..]));
     assert_eq!(order.cwd, stage.repo().canonicalize().unwrap());
     assert_eq!(Some(order.temp.path().to_string_lossy().into_owned()), run.temp_path);
     let ours = |name: &str| order.ours.iter().find(|(key, _)| *key == name).map(|(_, value)| value.as_str());

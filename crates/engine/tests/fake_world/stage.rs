@@ -36,6 +36,8 @@ impl Stage {
             program: "/bin/sh".to_owned(),
             args: vec!["-i".to_owned()],
             env: vec![("OWN".to_owned(), "value".to_owned())],
+            policy: None,
+            allow_prefixes: Vec::new(),
         };
         engine.add_profile(profile).expect("a profile");
         let stage = Self { dir, world, engine };

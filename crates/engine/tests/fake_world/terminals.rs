@@ -1,0 +1,111 @@
+//! When a turn is begun in a terminal, and what becomes of one that was on its way.
+
+use carillon_core::id::{MessageId, RunId, TurnId};
+use carillon_core::message::State;
+use carillon_engine::requests::{Caller, MessageRow, NewNote};
+use carillon_engine::world::TerminalFacts;
+
+use crate::fake::{Asked, OnHandOver, OnLaunch};
+use crate::stage::Stage;
+
+fn send(stage: &Stage, text: &str) -> MessageId {
+    let id = MessageId::from_random(*uuid::Uuid::new_v4().as_bytes());
+    let note = NewNote {
+        id: id.clone(),
+        caller: Caller::default(),
+        agent: "treble".to_owned(),
+        project: None,
+        text: text.to_owned(),
+    };
+    stage.engine.send_note(note).expect("a note");
+    id
+}
+
+/// What a hand-over reports is taken one turn of the loop later.
+fn settle(stage: &Stage) {
+    stage.settle();
+    stage.settle();
+}
+
+fn message(stage: &Stage, id: &MessageId) -> MessageRow {
+    settle(stage);
+    let inbox = stage.engine.inbox("treble").expect("an inbox");
+    inbox.into_iter().find(|message| message.id == *id).expect("the note")
+}
+
+fn hand_overs(stage: &Stage) -> Vec<(TurnId, String)> {
+    settle(stage);
+    let of = |asked: Asked| match asked {
+        Asked::HandOver { turn, prompt, .. } => Some((turn, prompt)),
+        _ => None,
+    };
+    stage.world.asked().into_iter().filter_map(of).collect()
+}
+
+fn run(stage: &Stage) -> RunId {
+    stage.run("treble").id
+}
+
+#[test]
+fn nothing_is_typed_into_a_terminal_that_is_taken() {
+    let stage = Stage::new(OnLaunch::Begin);
+    stage.start("treble");
+    let taken = [
+        TerminalFacts { typing: true, ..TerminalFacts::default() },
+        TerminalFacts { busy: true, ..TerminalFacts::default() },
+    ];
+    for facts in taken {
+        stage.world.set_terminal(&run(&stage), facts);
+        let id = send(&stage, "hello");
+        assert_eq!((hand_overs(&stage), message(&stage, &id).state), (vec![], State::Pending), "{facts:?}");
+    }
+    stage.world.set_terminal(&run(&stage), TerminalFacts::default());
+    stage.world.report(&run(&stage)).terminal_changed(&run(&stage));
+    let all = hand_overs(&stage);
+    assert!(all.len() == 1 && all[0].1.matches("hello").count() == 2, "both in one turn: {all:?}");
+}
+
+#[test]
+fn a_prompt_that_found_its_terminal_taken_waits_and_is_no_repeat() {
+    let stage = Stage::new(OnLaunch::Begin);
+    stage.start("treble");
+    stage.world.set_hand_over(OnHandOver::Postponed);
+    // Else the loop would try again at once, as the terminal looks free.
+    let id = send(&stage, "hello");
+    stage.world.set_terminal(&run(&stage), TerminalFacts { typing: true, ..TerminalFacts::default() });
+    let waiting = message(&stage, &id);
+    assert_eq!((waiting.state, waiting.repeated), (State::Pending, false));
+    stage.world.set_hand_over(OnHandOver::Done);
+    stage.world.set_terminal(&run(&stage), TerminalFacts::default());
+    stage.world.report(&run(&stage)).terminal_changed(&run(&stage));
+    let delivered = message(&stage, &id);
+    assert!(matches!(delivered.state, State::Delivered { .. }) && !delivered.repeated, "{delivered:?}");
+}
+
+#[test]
+fn a_boot_repeats_the_hand_over_that_was_on_its_way() {
+    let stage = Stage::new(OnLaunch::Begin);
+    stage.start("treble");
+    stage.world.set_hand_over(OnHandOver::Silent);
+    let id = send(&stage, "hello");
+    let before = hand_overs(&stage);
+    let stage = stage.boot_again();
+    assert_eq!(hand_overs(&stage), before, "the same turn with the same words");
+    assert_eq!(before.len(), 1);
+    assert!(matches!(message(&stage, &id).state, State::Claimed { .. }));
+    stage.world.report(&run(&stage)).handed_over(&before[0].0, Ok(()));
+    assert!(matches!(message(&stage, &id).state, State::Delivered { .. }));
+}
+
+#[test]
+fn what_a_program_may_have_read_before_it_died_is_told_again_as_a_repeat() {
+    let stage = Stage::new(OnLaunch::Begin);
+    stage.start("treble");
+    stage.world.set_hand_over(OnHandOver::Silent);
+    let id = send(&stage, "hello");
+    assert_eq!(hand_overs(&stage).len(), 1);
+    stage.world.end(&run(&stage), 1);
+    stage.world.wait_for(1, |asked| matches!(asked, Asked::ClearUp { .. }));
+    let back = message(&stage, &id);
+    assert_eq!((back.state, back.repeated), (State::Pending, true));
+}
