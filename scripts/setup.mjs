@@ -14,7 +14,7 @@ const PACKAGES_STAMP = "node_modules/.carillon-stamp";
 const UI_STAMP = "node_modules/.carillon-ui-stamp";
 const NEXTEST = ["install", "cargo-nextest", "--locked", "--no-default-features", "--features", "default-no-update"];
 
-/** Makes everything ready for `purpose`, "start" or "test", short of the Rust build. */
+/** Makes everything ready for `purpose`, "start", "package" or "test", short of the Rust build. */
 export async function setUp(purpose) {
   node();
   // What only the user can bring comes first: nobody should wait for packages to be told of it.
@@ -102,8 +102,8 @@ async function nextest() {
 
 if (process.argv[1] === fileURLToPath(import.meta.url)) {
   const purpose = process.argv[2] ?? "start";
-  if (!["start", "test"].includes(purpose)) {
-    console.error("Usage: npm run setup [-- start|test]");
+  if (!["start", "package", "test"].includes(purpose)) {
+    console.error("Usage: npm run setup [-- start|package|test]");
     process.exit(2);
   }
   await tellStops(() => setUp(purpose));

@@ -5,12 +5,15 @@ import { output, run, say, Stop } from "./say.mjs";
 
 /** For the build and the window. */
 const FOR_START = ["build-essential", "pkg-config", "libwebkit2gtk-4.1-dev"];
-/** For the window's journeys, besides. */
-const FOR_TEST = ["xvfb", "webkit2gtk-driver", "dbus"];
+/** For making packages, besides: images, search paths of libraries, and the validators of what describes the app. */
+const FOR_PACKAGE = ["squashfs-tools", "patchelf", "desktop-file-utils", "appstream", "dpkg-dev"];
+/** For the tests, besides: a display, a driver and a bus for the window, and mounting as a user does for the AppImage. */
+const FOR_TEST = ["xvfb", "webkit2gtk-driver", "dbus", "fuse3"];
 
-/** The names of the packages that `purpose` ("start" or "test") needs. */
+/** The names of the packages that `purpose` ("start", "package" or "test") needs. */
 export function neededPackages(purpose) {
-  return purpose === "test" ? [...FOR_START, ...FOR_TEST] : FOR_START;
+  const more = { start: [], package: FOR_PACKAGE, test: [...FOR_PACKAGE, ...FOR_TEST] };
+  return [...FOR_START, ...more[purpose]];
 }
 
 /** Whether the system has apt's packages, by what it says about itself. */

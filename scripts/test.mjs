@@ -21,7 +21,9 @@ const STAGES = {
   interface: userInterface,
   clippy: (env) => check(run("cargo", ["clippy", ...ALL, "--", "-D", "warnings"], { cwd: ROOT, env })),
   rust,
+  inspector,
   window: windowJourneys,
+  appimage: appImage,
 };
 
 const chosen = process.argv.slice(2);
@@ -107,10 +109,25 @@ async function rust(env) {
   return counted("cargo", ["nextest", "run", "--workspace", ...LOCKED, "--color", color], env, nextestCounts);
 }
 
+/** Somebody else's client of our tools. */
+async function inspector(env) {
+  if ((await run("cargo", ["build", ...ALL, "--quiet"], { cwd: ROOT, env })) !== 0) return { passed: 0, failed: 1 };
+  return counted(process.execPath, ["--test", "--test-reporter=spec", "tests/mcp/inspector.mjs"], env, nodeCounts);
+}
+
 async function windowJourneys(env) {
   const report = path.join(TARGET, "window-tests.json");
   fs.rmSync(report, { force: true });
   if ((await run("cargo", ["build", ...ALL, "--quiet"], { cwd: ROOT, env })) !== 0) return { passed: 0, failed: 1 };
   const code = await run(process.execPath, ["tests/e2e/run.mjs", `--report=${report}`], { cwd: ROOT, env });
+  return honest(code, fs.existsSync(report) ? JSON.parse(fs.readFileSync(report, "utf8")) : { passed: 0, failed: 1 });
+}
+
+/** Packs what the tests have built and walks through the packed file. */
+async function appImage(env) {
+  const report = path.join(TARGET, "appimage-tests.json");
+  fs.rmSync(report, { force: true });
+  if ((await run("cargo", ["build", ...ALL, "--quiet"], { cwd: ROOT, env })) !== 0) return { passed: 0, failed: 1 };
+  const code = await run(process.execPath, ["tests/appimage/run.mjs", `--report=${report}`], { cwd: ROOT, env });
   return honest(code, fs.existsSync(report) ? JSON.parse(fs.readFileSync(report, "utf8")) : { passed: 0, failed: 1 });
 }

@@ -9,6 +9,7 @@ mod asks;
 mod crowds;
 mod exits;
 mod flat;
+mod limits;
 mod recovery;
 mod rounds;
 mod seams;

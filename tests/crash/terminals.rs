@@ -392,3 +392,28 @@ fn a_headless_agent_that_sits_on_a_question_is_shown_so_and_its_cancel_is_no_suc
     assert_eq!(ask(&world, "one", "again")["final"], "fine");
     assert_eq!(world.agent("one")["state"], "idle");
 }
+
+/// As an agent CLI does whose hooks are commands: they cannot wait for long.
+#[test]
+fn the_end_of_a_turn_is_not_lost_with_an_engine_that_is_away() {
+    let mut world = World::started();
+    world.ok(&["project", "add", world.repo().to_str().expect("UTF-8")]);
+    let gate = world.path("gate");
+    let script = format!(
+        "{0} hook ready; read -r prompt; {0} hook turn_began; until [ -e {1} ]; do sleep 0.02; done; \
+         {0} hook turn_ended '{{\"text\": \"kept\"}}'; touch {1}.told; exec sleep 1000",
+        CARILLON,
+        gate.display()
+    );
+    world.add_agent("one", &script);
+    world.ok(&["agent", "start", "one"]);
+    let ask = patient(&world, &["ask", "one", "keep this"]).spawn().expect("ask");
+    world.wait_for("the turn", || (world.agent("one")["turn"]["started_ms"].is_number()).then_some(()));
+    world.crash();
+    std::fs::write(&gate, "").expect("a file");
+    let told = world.path("gate.told");
+    world.wait_for("the hook to give up", || told.exists().then_some(()));
+    world.start(&[]);
+    let (done, answer) = answer_of(ask);
+    assert!(done && answer["final"] == "kept", "{answer}");
+}

@@ -39,6 +39,39 @@ export class Page {
     await this.wd.waitGone(of("add-agent-dialog"));
   }
 
+  /** Adds an agent that works without a terminal. */
+  async addHeadlessAgent(profile) {
+    await this.press("add-agent");
+    await this.press("add-agent-choice", `[data-name="${profile}"]`);
+    await this.press("add-agent-mode", '[data-mode="headless"]');
+    await this.press("add-agent-start");
+    await this.wd.waitGone(of("add-agent-dialog"));
+  }
+
+  /** Asks the headless agent on show by the field of its conversation; its lines are parted by Shift+Enter. */
+  async ask(agent, ...lines) {
+    await this.wd.click(await this.wd.wait(of("conversation", `[data-agent="${agent}"] ${of("composer")}`)));
+    for (const [at, line] of lines.entries()) {
+      if (at > 0) await this.wd.chord([KEY.shift], KEY.enter);
+      await this.wd.type(line);
+    }
+    await this.wd.type(KEY.enter);
+  }
+
+  /** What the turns of the conversation on show say, oldest first. */
+  turns() {
+    return this.wd.run(`return [...document.querySelectorAll('${of("turn")}')].map((turn) => ({ kind: turn.dataset.kind, state: turn.dataset.state, text: turn.textContent }));`);
+  }
+
+  /** Waits until the turns of the conversation are as `wanted` says. */
+  async turnsAre(what, wanted, ms = 15_000) {
+    let seen = [];
+    await poll(async () => wanted((seen = await this.turns())), what, ms).catch((error) => {
+      throw new Error(`${error.message}; the turns are:\n${JSON.stringify(seen, null, 1)}`);
+    });
+    return seen;
+  }
+
   /** The agents that have a pane, in the order of the panes; an empty pane is "". */
   async panes() {
     const names = `return [...document.querySelectorAll('${of("pane")}')].map((pane) => pane.querySelector(".pane-name")?.textContent ?? "");`;

@@ -1,4 +1,4 @@
-// The window's journeys: node tests/e2e/run.mjs [--report=FILE] [WORD]...   runs all, or those whose name holds one of the words.
+// The window's journeys: node tests/e2e/run.mjs [--report=FILE] [--from=FOLDER] [WORD]...   runs all, or those whose name holds one of the words.
 //
 // Needs Xvfb, WebKitWebDriver, dbus-daemon and a build of both binaries; brings its own display and bus, so it runs anywhere. Pictures
 // and logs go to target/e2e, the counts as JSON to FILE. Ends with 1 when anything failed.
@@ -6,6 +6,7 @@
 import fs from "node:fs";
 import os from "node:os";
 import path from "node:path";
+import { pathToFileURL } from "node:url";
 import { Bus, DESKTOP, Display, PICTURES, Stage } from "./stage.mjs";
 import { within } from "./wait.mjs";
 
@@ -18,7 +19,8 @@ if (!fs.existsSync(DESKTOP)) {
 }
 const report = process.argv.find((word) => word.startsWith("--report="))?.slice("--report=".length);
 const words = process.argv.slice(2).filter((word) => !word.startsWith("--"));
-const folder = new URL("journeys/", import.meta.url);
+const from = process.argv.find((word) => word.startsWith("--from="))?.slice("--from=".length);
+const folder = from ? pathToFileURL(`${path.resolve(from)}/`) : new URL("journeys/", import.meta.url);
 const journeys = [];
 for (const file of fs.readdirSync(folder).sort()) {
   const { journeys: list } = await import(new URL(file, folder));

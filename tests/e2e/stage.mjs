@@ -191,6 +191,11 @@ export class Stage {
     return this.#spawn(DESKTOP, args, env);
   }
 
+  /** Starts another file of the app as a person does. */
+  launchProgram(program, args = [], env = {}) {
+    return this.#spawn(program, args, env);
+  }
+
   /** Starts the engine without a window. */
   serve(args = []) {
     return this.#spawn(CARILLON, ["serve", ...args], {});

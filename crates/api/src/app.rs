@@ -141,6 +141,7 @@ impl App {
             OpenError::Engine(carillon_engine::OpenError::Socket { path: socket, why: error.to_string() })
         })?;
         let _ = app.inner.server.set(server);
+        app.inner.engine.hear_left_hooks();
         if app.inner.demo
             && let Err(error) = app.inner.engine.open_demo()
         {

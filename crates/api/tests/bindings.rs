@@ -43,6 +43,7 @@ fn change_tags() -> String {
         Tag::Approval,
         Tag::Limit,
         Tag::Workdir,
+        Tag::Residue,
     ];
     let words: Vec<String> = tags.iter().map(|tag| format!("\"{}\"", tag.as_str())).collect();
     format!("export type ChangeTag = {};\n", words.join(" | "))

@@ -1,12 +1,13 @@
 //! `carillon hook`: an agent's own program tells what it does. It must never be disturbed by us: this
 //! ends within two seconds, prints nothing and always succeeds.
 
-use std::io::Read;
+use std::io::{IsTerminal, Read};
 use std::process::ExitCode;
 use std::time::Duration;
 
-use carillon_api::Client;
+use carillon_api::{ApiError, Client};
 use carillon_core::limits;
+use carillon_engine::left_hooks;
 use serde_json::{Value, json};
 
 use crate::args::Hook;
@@ -31,13 +32,31 @@ fn tell(args: Hook) -> Option<()> {
     let data = args.data.map_or_else(read_input, String::into_bytes);
     // The event counts also when what came with it cannot be read.
     let data: Value = serde_json::from_slice(&data).unwrap_or(Value::Null);
-    let patience = Duration::from_millis(limits::HOOK_MS);
-    let mut engine = Client::connect_patiently(&socket, patience).ok()?;
-    engine.call("agent_hook", json!({"run": run, "event": args.event, "data": data})).ok().map(drop)
+    let request = json!({"run": run, "event": args.event, "data": data});
+    let patience = Duration::from_millis(limits::HOOK_PATIENCE_MS);
+    if call(Client::connect_patiently(&socket, patience), &request) {
+        return Some(());
+    }
+    let left = left_hooks::leave(socket.parent()?, &run, &args.event, &data).ok()?;
+    // An engine that has come up meanwhile may have looked before that lay there.
+    if let Ok(engine) = Client::connect(&socket)
+        && left_hooks::take_back(&left)
+    {
+        call(Ok(engine), &request);
+    }
+    Some(())
+}
+
+fn call(engine: Result<Client, ApiError>, request: &Value) -> bool {
+    engine.and_then(|mut engine| engine.call("agent_hook", request.clone())).is_ok()
 }
 
 /// What the program put on standard input. More than the bound is no JSON any more, so it is not kept.
 fn read_input() -> Vec<u8> {
+    // What is typed there is for the program.
+    if std::io::stdin().is_terminal() {
+        return Vec::new();
+    }
     let most = u64::try_from(limits::HOOK_DATA_MAX_BYTES).unwrap_or(u64::MAX);
     let mut bytes = Vec::new();
     let _ = std::io::stdin().lock().take(most).read_to_end(&mut bytes);

@@ -290,6 +290,11 @@ pub enum Reason {
     NotOurs,
     /// Users share such a program between all they do.
     SharedDaemon(String),
+    /// This agent works in it.
+    AgentWorksIn(String),
+
+    /// The user said that it stays.
+    Kept,
 }
 
 impl fmt::Display for Reason {
@@ -358,6 +363,8 @@ impl fmt::Display for Reason {
             Reason::Registered => f.write_str("git knows it as a worktree"),
             Reason::NotOurs => f.write_str("Carillon did not make it"),
             Reason::SharedDaemon(name) => write!(f, "{name} is shared by all your programs"),
+            Reason::AgentWorksIn(name) => write!(f, "agent {name} works in it"),
+            Reason::Kept => f.write_str("you said that it stays"),
         }
     }
 }

@@ -139,6 +139,11 @@ pub const MCP_ROWS_MAX: usize = 100;
 pub const MCP_GOODBYE_MS: u64 = 2_000;
 /// Time that a hook of an agent CLI may take, in milliseconds.
 pub const HOOK_MS: u64 = 2_000;
+/// A hook of an agent CLI waits so long for an engine that restarts before it leaves what it has to tell,
+/// in milliseconds.
+pub const HOOK_PATIENCE_MS: u64 = 1_000;
+/// So many things may be left for an engine in the directory of a run.
+pub const HOOKS_LEFT_MAX: usize = 200;
 /// Most bytes that a hook of an agent CLI may pass on.
 pub const HOOK_DATA_MAX_BYTES: usize = 1024 * 1024;
 /// Time that a call of one of our MCP tools may take, as agent CLIs are told, in milliseconds: a day.
@@ -175,3 +180,17 @@ pub const PREFIXES_MAX: usize = 100;
 pub const TASKS_LOOKED_AT: usize = 10_000;
 /// How much of the end of a CLI's own record of a conversation is read for its last answer, in bytes.
 pub const TRANSCRIPT_TAIL_BYTES: u64 = 8 * 1024 * 1024;
+/// What is left behind is swept so often while the engine runs, in milliseconds: hourly.
+pub const SWEEP_EVERY_MS: u64 = 3_600 * 1_000;
+/// Most files and directories of one thing that are counted for its size.
+pub const MEASURE_ENTRIES_MAX: u64 = 200_000;
+/// Time that one report takes for sizes, in milliseconds; what comes after that has none.
+pub const MEASURE_MS: u64 = 20_000;
+/// Worktrees that are looked at at a time.
+pub const LOOKS_AT_A_TIME: usize = 4;
+/// Temp directories that are judged together by one look at all processes, right before they go.
+pub const TEMP_BATCH: usize = 64;
+/// The progress of a removal of many things is told at most so often, in milliseconds.
+pub const PROGRESS_MS: u64 = 250;
+/// A git that an engine of before left at work in a workdir is waited for so long, in milliseconds.
+pub const GIT_OF_BEFORE_MS: u64 = 60_000;

@@ -56,6 +56,50 @@ impl Kind {
     }
 }
 
+impl std::str::FromStr for Kind {
+    type Err = String;
+
+    fn from_str(word: &str) -> Result<Self, String> {
+        Kind::ALL.into_iter().find(|kind| kind.word() == word).ok_or_else(|| {
+            let all: Vec<&str> = Kind::ALL.iter().map(|kind| kind.word()).collect();
+            format!("{word:?} is no kind of residue; there is {}", all.join(", "))
+        })
+    }
+}
+
+/// Whether something goes without anybody saying so: the stated policy. Only what is safe, and only what the
+/// ledger proves to be ours, `is_proved`. A worktree never: somebody may mean to work in it.
+pub fn goes_by_itself(kind: Kind, is_proved: bool, verdict: &Verdict) -> bool {
+    let by_policy = match kind {
+        Kind::Temp
+        | Kind::Run
+        | Kind::Log
+        | Kind::Husk
+        | Kind::Branch
+        | Kind::Process
+        | Kind::Archive
+        | Kind::Trash => true,
+        Kind::Worktree => false,
+    };
+    by_policy && is_proved && matches!(verdict, Verdict::Safe { .. })
+}
+
+/// The judgement of a worktree, with what the ledger adds to what git says: the agents that work in it, and
+/// whether the user said that it stays.
+pub fn worktree(judged: Verdict, agents: Vec<String>, is_kept: bool) -> Verdict {
+    let (mut blocked, mut consent, mut safe) = (Vec::new(), Vec::new(), Vec::new());
+    blocked.extend(agents.into_iter().map(Reason::AgentWorksIn));
+    match judged {
+        Verdict::Blocked { why } => blocked.extend(why),
+        Verdict::NeedsConsent { why } => consent.extend(why),
+        Verdict::Safe { why } => safe = why,
+    }
+    if is_kept {
+        consent.push(Reason::Kept);
+    }
+    Verdict::of(blocked, consent, safe)
+}
+
 /// What the ledger says of the run that something belongs to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Owner {

@@ -148,6 +148,8 @@ pub enum Event {
     RestoreRequested,
     /// It is back.
     Restored,
+    /// Its archive is gone: nothing brings it back any more.
+    ArchiveForgotten,
 }
 
 /// What has to be done after the new state is committed.
@@ -226,7 +228,8 @@ fn creating(event: Event) -> Step {
         | Event::Removed { .. }
         | Event::Vanished
         | Event::RestoreRequested
-        | Event::Restored => Err(Rejected::StillCreating),
+        | Event::Restored
+        | Event::ArchiveForgotten => Err(Rejected::StillCreating),
     }
 }
 
@@ -242,7 +245,7 @@ fn active(refused: Option<&String>, event: Event) -> Step {
         Event::Made | Event::NotMade { .. } => Err(Rejected::AlreadyMade),
         Event::RemovalBegan { .. } => Err(Rejected::NotDone),
         Event::RemovalRefused { .. } | Event::Removed { .. } => Err(Rejected::NotRemoving),
-        Event::RestoreRequested | Event::Restored => Err(Rejected::NotGone),
+        Event::RestoreRequested | Event::Restored | Event::ArchiveForgotten => Err(Rejected::NotGone),
     }
 }
 
@@ -270,7 +273,7 @@ fn merged(state: &State, event: Event) -> Step {
         Event::MergeCompleted { .. } => Err(Rejected::AlreadyMerged),
         Event::Made | Event::NotMade { .. } => Err(Rejected::AlreadyMade),
         Event::RemovalRefused { .. } | Event::Removed { .. } => Err(Rejected::NotRemoving),
-        Event::RestoreRequested | Event::Restored => Err(Rejected::NotGone),
+        Event::RestoreRequested | Event::Restored | Event::ArchiveForgotten => Err(Rejected::NotGone),
     }
 }
 
@@ -294,7 +297,7 @@ fn abandoned(by: &str, keep: bool, event: Event) -> Step {
         Event::Vanished => Ok(tombstone(Why::Abandoned { by: by.to_owned() }, None)),
         Event::Made | Event::NotMade { .. } => Err(Rejected::AlreadyMade),
         Event::RemovalRefused { .. } | Event::Removed { .. } => Err(Rejected::NotRemoving),
-        Event::RestoreRequested | Event::Restored => Err(Rejected::NotGone),
+        Event::RestoreRequested | Event::Restored | Event::ArchiveForgotten => Err(Rejected::NotGone),
     }
 }
 
@@ -311,7 +314,7 @@ fn removing(why: &Why, event: Event) -> Step {
         Event::WorkEnded => Ok((State::Removing { why: why.clone() }, vec![])),
         Event::MergeCompleted { .. } | Event::CancelRequested { .. } => Err(Rejected::AlreadyRemoving),
         Event::Made | Event::NotMade { .. } => Err(Rejected::AlreadyMade),
-        Event::RestoreRequested | Event::Restored => Err(Rejected::NotGone),
+        Event::RestoreRequested | Event::Restored | Event::ArchiveForgotten => Err(Rejected::NotGone),
     }
 }
 
@@ -325,6 +328,7 @@ fn tombstoned(why: &Why, archive_ref: Option<&String>, event: Event) -> Step {
         // Every path that can merge or cancel may come here once more; the context goes with each.
         Event::Removed { .. } | Event::Vanished => Ok((stays(), vec![Effect::DeleteContext])),
         Event::WorkEnded => Ok((stays(), vec![])),
+        Event::ArchiveForgotten => Ok((State::Tombstoned { why: why.clone(), archive_ref: None }, vec![])),
         Event::Made
         | Event::NotMade { .. }
         | Event::MergeCompleted { .. }

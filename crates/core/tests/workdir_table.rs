@@ -36,6 +36,7 @@ fn events() -> Vec<(&'static str, Event)> {
         ("vanished", Event::Vanished),
         ("restore requested", Event::RestoreRequested),
         ("restored", Event::Restored),
+        ("archive forgotten", Event::ArchiveForgotten),
     ]
 }
 

@@ -24,6 +24,7 @@ mod envs;
 pub mod error;
 mod event;
 pub mod host;
+pub mod left_hooks;
 mod main_loop;
 mod newest;
 mod own_env;

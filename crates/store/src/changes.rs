@@ -35,6 +35,8 @@ pub enum Tag {
     Limit,
     /// A workdir.
     Workdir,
+    /// What is left behind; there is no row of it.
+    Residue,
 }
 
 impl Tag {
@@ -55,6 +57,7 @@ impl Tag {
             Self::Approval => "approvalChanged",
             Self::Limit => "limitChanged",
             Self::Workdir => "workdirChanged",
+            Self::Residue => "residueChanged",
         }
     }
 }

@@ -58,6 +58,11 @@ pub fn live(db: &Connection) -> Sql<Vec<RunRow>> {
     select(db, "WHERE state IN ('starting', 'running') ORDER BY created_ms")
 }
 
+/// All runs, the newest first.
+pub fn all(db: &Connection) -> Sql<Vec<RunRow>> {
+    select(db, "ORDER BY created_ms DESC, rowid DESC")
+}
+
 /// Ended runs whose temp directory has not been seen to go.
 pub fn holding_temp(db: &Connection) -> Sql<Vec<RunRow>> {
     select(db, "WHERE temp_state = 'held' AND state IN ('ended', 'lost') ORDER BY created_ms")

@@ -38,8 +38,11 @@ fn removed(order: &Order<'_>) -> Archive {
     }
 }
 
-/// Every file of a checkout with its mode and bytes, and git's own view of it.
-fn contents(dir: &Path) -> (BTreeMap<PathBuf, (u32, Vec<u8>)>, String, String) {
+/// Files with their modes and bytes.
+type Files = BTreeMap<PathBuf, (u32, Vec<u8>)>;
+
+/// Every file of a checkout, and git's own view of it.
+fn contents(dir: &Path) -> (Files, String, String) {
     let mut found = BTreeMap::new();
     let mut open = vec![dir.to_path_buf()];
     while let Some(path) = open.pop() {
@@ -143,7 +146,7 @@ fn what_a_workdir_held_comes_back_byte_for_byte() {
     assert_eq!(status_now, status);
     assert_eq!(index_now, index);
     assert!(back.notes.iter().any(|note| note.contains("build/")), "{:?}", back.notes);
-    assert_eq!(world.refs("refs/carillon"), [archive.reference.clone()], "the archive stays");
+    assert_eq!(world.refs("refs/carillon"), [archive.reference.as_str()], "the archive stays");
     assert!(matches!(restore(&recorded, &archive.reference, &data), Err(Error::Exists { .. })));
     archive::forget(&world.root(), &archive.reference, &data).expect("forgotten");
     archive::forget(&world.root(), &archive.reference, &data).expect("twice is fine");

@@ -134,7 +134,7 @@ fn the_process_of_one_operation() {
 }
 
 /// Runs an operation, and sometimes lets it die. Returns when nothing of it runs any more.
-fn operate(dice: &mut Dice, operation: &Value) -> bool {
+fn operate(dice: &mut Dice, world: &World, operation: &Value) -> bool {
     let marker = format!("world-{}-{}", std::process::id(), dice.below(u64::MAX));
     let mut child = Command::new(std::env::current_exe().expect("this program"))
         .args(["--exact", "the_process_of_one_operation", "--nocapture"])
@@ -156,12 +156,31 @@ fn operate(dice: &mut Dice, operation: &Value) -> bool {
         let _ = child.kill();
     }
     child.wait().expect("ours");
+    wait_for_git(&marker, operation);
+    clear_locks(&world.path(".git"));
+    crashes
+}
+
+/// Waits until a git that outlived its caller is through.
+fn wait_for_git(marker: &str, operation: &Value) {
     let until = Instant::now() + PATIENCE;
     while strays::strays().iter().any(|stray| stray.run == marker) {
         assert!(Instant::now() < until, "something of {operation} still runs");
         std::thread::sleep(Duration::from_millis(5));
     }
-    crashes
+}
+
+/// Does what git tells its user to do after it was killed: takes away the locks that it left. Nothing of ours does
+/// that, since nobody can prove that a lock is not that of a git of the user's.
+fn clear_locks(dir: &Path) {
+    for entry in std::fs::read_dir(dir).into_iter().flatten().flatten() {
+        let path = entry.path();
+        if entry.file_type().is_ok_and(|kind| kind.is_dir()) {
+            clear_locks(&path);
+        } else if path.extension().is_some_and(|extension| extension == "lock") {
+            std::fs::remove_file(path).expect("a lock that nobody holds");
+        }
+    }
 }
 
 /// The whole tree at once, as a machine that loses its power.
@@ -304,7 +323,7 @@ fn one(dice: &mut Dice, world: &World, ledger: &mut Ledger) -> String {
         operation["recorded"] = to_json(recorded);
         operation["reference"] = json!(reference);
     }
-    let crashed = operate(dice, &operation);
+    let crashed = operate(dice, world, &operation);
     settle(world, ledger, &id, what);
     format!("{what} {id}{}", if crashed { " (crashed)" } else { "" })
 }

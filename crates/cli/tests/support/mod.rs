@@ -271,6 +271,12 @@ impl Drop for World {
         for (pid, _) in self.processes() {
             send(pid, libc::SIGKILL);
         }
+        // A supervisor that was killed could not remove its run's cgroup.
+        let until = Instant::now() + PATIENCE;
+        while !self.processes().is_empty() && Instant::now() < until {
+            std::thread::sleep(Duration::from_millis(2));
+        }
+        carillon_supervisor::cgroup::sweep();
     }
 }
 

@@ -67,8 +67,10 @@ impl Host {
         let _ = std::fs::remove_file(self.call_file(call));
     }
 
-    /// Removes files of calls that nobody holds; at the start, before calls are taken.
+    /// Removes files of calls that nobody holds, and cgroups of runs that nobody remembers; at the start,
+    /// before calls are taken.
     pub(crate) fn sweep_calls(&self) {
+        carillon_supervisor::cgroup::sweep();
         let Ok(entries) = std::fs::read_dir(self.home.join("calls")) else { return };
         for entry in entries.flatten() {
             let name = entry.file_name();

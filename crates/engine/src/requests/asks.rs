@@ -88,11 +88,14 @@ impl Engine {
     fn ask_by_id(&self, id: &AskId) -> Result<AskView, Error> {
         let found = self.read(|db| {
             let Some(row) = asks::get(db, id)? else { return Ok(None) };
-            Ok(Some((children_of(db, id)?, turns::of_ask(db, id)?, row)))
+            Ok(Some((children_of(db, id)?, turns::of_ask(db, id)?, is_limited(db, &row)?, row)))
         })?;
-        let (children, turns, row) = found.ok_or_else(|| not_found(id.as_str()))?;
+        let (children, turns, limited, row) = found.ok_or_else(|| not_found(id.as_str()))?;
         let asks = turns.last().is_some_and(|turn| self.callee_asks(turn));
-        let waiting_for = waiting_for(&row, &turns, asks);
+        let waiting_for = match waiting_for(&row, &turns, asks) {
+            Some(WaitingFor::TurnQueue) if limited => Some(WaitingFor::Limit),
+            waiting_for => waiting_for,
+        };
         let children = children.into_iter().map(|child| self.with_tail(child)).collect();
         Ok(AskView { row, children, waiting_for })
     }
@@ -395,6 +398,13 @@ fn check(new: &NewAsk) -> Result<(), Error> {
         return Err(Error::invalid("the time-out is 0", "leave it out to wait without an end"));
     }
     Ok(())
+}
+
+/// Whether a session limit keeps the callee from beginning.
+fn is_limited(db: &carillon_store::db::Db, row: &AskRow) -> Result<bool, carillon_store::db::SqlError> {
+    let Some(callee) = &row.callee else { return Ok(false) };
+    let Some(agent) = carillon_store::agents::get(db, callee)? else { return Ok(false) };
+    Ok(carillon_store::limits::get(db, &agent.profile)?.is_some())
 }
 
 fn waiting_for(row: &AskRow, turns: &[turns::TurnRow], callee_asks: bool) -> Option<WaitingFor> {

@@ -4,7 +4,7 @@ use std::path::Path;
 
 use carillon_core::id::ProjectId;
 use carillon_core::words::Project;
-use carillon_store::{attempts, projects, runs, tasks};
+use carillon_store::{asks, attempts, projects, runs, tasks, workdirs};
 
 use crate::engine::Engine;
 use crate::error::Error;
@@ -60,8 +60,20 @@ impl Engine {
                 let message = format!("project {:?} still has {count} agents", project.name);
                 return Err(Error::refused(message, "remove its agents first"));
             }
+            let workdirs = inner.store.read(|db| workdirs::list(db, Some(&project.id)))?;
+            let there: Vec<&str> =
+                workdirs.iter().filter(|row| row.ended_ms.is_none()).map(|row| row.name.as_str()).collect();
+            if !there.is_empty() {
+                let message = format!("project {:?} still has workdirs: {}", project.name, there.join(", "));
+                return Err(Error::refused(message, "merge or remove them first"));
+            }
             inner.forget_tasks_of(&project)?;
-            inner.store.write(|tx| projects::delete(tx, &project.id))?;
+            inner.store.write(|tx| {
+                // What archives keep stays in the repository; opened again, it is listed there.
+                workdirs::delete_of_project(tx, &project.id)?;
+                asks::delete_of_project(tx, &project.id)?;
+                projects::delete(tx, &project.id)
+            })?;
             Ok(())
         })
     }

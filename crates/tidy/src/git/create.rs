@@ -226,6 +226,51 @@ pub fn settle(journal: &Path, id: &str) -> Result<Settled, Error> {
     Ok(settled)
 }
 
+/// What a creation left that is still in the journal.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Husk {
+    /// The checkout that it was made from.
+    pub repository: PathBuf,
+    /// Where it was to be.
+    pub path: PathBuf,
+    /// Something is there.
+    pub is_there: bool,
+    /// What is there is what was made, and nothing that only stands in its place.
+    pub is_the_same: bool,
+    /// git knows it, and had finished it.
+    pub is_complete: bool,
+    /// There is anything but directories and the `.git` file of a worktree in it.
+    pub has_files: bool,
+    /// Processes that use it.
+    pub users: Vec<carillon_core::judge::User>,
+}
+
+/// Looks what a creation left, and changes nothing. See [`settle`] for what clears it away.
+///
+/// # Errors
+/// As [`settle`].
+pub fn peek(journal: &Path, id: &str) -> Result<Husk, Error> {
+    let path = journal.join(format!("{id}.json"));
+    let bytes = std::fs::read(&path).map_err(|error| Error::io("read", &path, error))?;
+    let entry: Entry = serde_json::from_slice(&bytes).map_err(|error| Error::io("read", &path, error))?;
+    let meta = std::fs::symlink_metadata(&entry.path).ok();
+    let is_dir = meta.as_ref().is_some_and(std::fs::Metadata::is_dir);
+    let is_the_same = meta.as_ref().is_some_and(|meta| entry.identity == Some((meta.dev(), meta.ino())));
+    let own = match entry.repository.is_dir() {
+        true => list::worktrees(&entry.repository)?.into_iter().find(|one| one.path == entry.path),
+        false => None,
+    };
+    Ok(Husk {
+        is_there: meta.is_some(),
+        is_the_same: is_dir && is_the_same,
+        is_complete: own.is_some_and(|own| own.locked.as_deref() != Some(INITIALIZING) && own.head.is_some()),
+        has_files: is_dir && has_files(&entry.path)?,
+        users: if is_dir { look::users(&entry.path) } else { Vec::new() },
+        repository: entry.repository,
+        path: entry.path,
+    })
+}
+
 fn settle_entry(entry: &Entry) -> Result<Settled, Error> {
     if !entry.repository.is_dir() {
         return Ok(Settled::Nothing);

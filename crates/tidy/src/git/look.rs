@@ -51,6 +51,13 @@ pub struct Look {
     pub(crate) status: Status,
 }
 
+impl Look {
+    /// Nothing but files that are not there differs, as after a removal that was cut short.
+    pub fn lacks_only_files(&self) -> bool {
+        self.status.lacks_only_files()
+    }
+}
+
 /// Looks at the worktree.
 ///
 /// # Errors

@@ -5,10 +5,11 @@
 //! running (a file system monitor, a background collection of garbage) is started.
 //!
 //! Reading order: this file (one call), [`names`] and [`list`] (what there is), [`look`] with `nested` and
-//! `proof` (facts for the judgement), [`create`], [`merge`] and [`diff`], then [`archive`], [`remove`] and
+//! `proof` and [`branch`] (facts for the judgement), [`create`], [`merge`] and [`diff`], then [`archive`], [`remove`] and
 //! [`restore`].
 
 pub mod archive;
+pub mod branch;
 pub mod create;
 pub mod diff;
 pub mod list;

@@ -71,7 +71,7 @@ impl Bin {
                 break;
             }
         }
-        Err(last.unwrap_or_else(|| Error::BadName { name }))
+        Err(last.unwrap_or(Error::BadName { name }))
     }
 }
 
