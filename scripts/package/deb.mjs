@@ -50,7 +50,7 @@ function description(libraries, root) {
   return `Package: carillon
 Version: ${version()}
 Architecture: ${MACHINE.debian}
-Maintainer: The Carillon authors <carillon@localhost>
+Maintainer: The Carillon authors
 Installed-Size: ${Math.ceil(size / 1024)}
 Depends: ${libraries}, git
 Section: devel

@@ -1,10 +1,14 @@
 //! From the command line to an open engine: where the `carillon` binary is, what a second start does, what a failed one says.
 
+use crate::appimage::{self, AppImage};
+use crate::installed::Installed;
 use crate::{linux, window};
 use carillon_api::{ApiError, App, Client, Config, OpenError};
 use carillon_engine::Paths;
 use serde_json::json;
+use std::ffi::{OsStr, OsString};
 use std::io::IsTerminal;
+use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::thread::JoinHandle;
@@ -13,12 +17,56 @@ use std::thread::JoinHandle;
 const CARILLON: &str = "carillon";
 
 /// What the start makes of the environment and the command line. The error is a sentence for the user.
-pub fn configure(demo: bool) -> Result<Config, String> {
+pub fn configure(demo: bool, appimage: Option<&AppImage>) -> Result<(Config, Option<Installed>), String> {
     // Started from a terminal, our own environment is the user's; started from a menu, the login shell is asked for it.
     let from_terminal = std::io::stdin().is_terminal() || std::io::stderr().is_terminal();
-    let config = Config::from_environment(carillon_binary()?, from_terminal)
-        .ok_or_else(|| "There is no home directory to keep data in. Set HOME or CARILLON_HOME.".to_owned())?;
-    Ok(Config { demo, on_raise: Some(Arc::new(window::raise)), ..config })
+    let config =
+        Config::from_environment(carillon_binary()?, from_terminal).ok_or_else(|| NO_HOME.to_owned())?;
+    let installed = appimage.map(|_| install(&config.home, &config.carillon_binary)).transpose()?;
+    let carillon_binary = installed.as_ref().map_or(config.carillon_binary, Installed::link);
+    let on_raise: Option<Arc<dyn Fn() + Send + Sync>> = Some(Arc::new(window::raise));
+    Ok((Config { demo, on_raise, carillon_binary, ..config }, installed))
+}
+
+const NO_HOME: &str = "There is no home directory to keep data in. Set HOME or CARILLON_HOME.";
+
+fn install(home: &Path, binary: &Path) -> Result<Installed, String> {
+    Installed::put(home, binary).map_err(|error| {
+        let home = home.display();
+        format!("The data directory {home} cannot be used: the program `carillon` could not be copied into it ({error}). Make room or give yourself the right to write there, or name another directory with CARILLON_HOME.")
+    })
+}
+
+/// Becomes the command line. Comes back only with what is wrong.
+///
+/// An engine starts supervisors, which outlive it, so it runs from the copy in the data directory. Everything else runs where it is and
+/// writes nothing of its own accord.
+pub fn become_command_line(arguments: &[OsString]) -> String {
+    let become_it = || -> Result<std::convert::Infallible, String> {
+        let own = carillon_binary()?;
+        let is_engine = arguments.iter().find(|word| !is_option(word)).is_some_and(|word| word == "serve");
+        let binary = if is_engine {
+            let config = Config::from_environment(own, true).ok_or(NO_HOME)?;
+            install(&config.home, &config.carillon_binary)?.copy()
+        } else {
+            own
+        };
+        let mut program = std::process::Command::new(&binary);
+        program.args(arguments);
+        for (name, before) in appimage::own_variables() {
+            match before {
+                Some(before) => program.env(name, before),
+                None => program.env_remove(name),
+            };
+        }
+        Err(format!("{} cannot be started: {}.", binary.display(), program.exec()))
+    };
+    let Err(sentence) = become_it();
+    sentence
+}
+
+fn is_option(word: &OsStr) -> bool {
+    word.as_encoded_bytes().starts_with(b"-")
 }
 
 /// Begins to open the engine on a thread of its own, so that the toolkit starts meanwhile.
@@ -26,14 +74,19 @@ pub fn configure(demo: bool) -> Result<Config, String> {
 /// When Carillon runs already, its window was raised: `repository` is handed to it and this process ends.
 pub fn begin(
     config: Config,
+    installed: Option<Installed>,
     repository: Option<PathBuf>,
 ) -> std::io::Result<JoinHandle<Result<App, String>>> {
     std::thread::Builder::new().name("boot".to_owned()).spawn(move || {
         let paths = Paths::under(&config.home);
-        App::open(config).map_err(|error| match error {
+        let app = App::open(config).map_err(|error| match error {
             OpenError::AlreadyRunning { raised: true, .. } => second_start(&paths, repository.as_deref()),
             other => say(&other.to_string(), Some(&other.hint())),
-        })
+        })?;
+        if let Some(Err(error)) = installed.map(|installed| installed.settle()) {
+            tracing::warn!("The copy of `carillon` in the data directory is not as it should be: {error}");
+        }
+        Ok(app)
     })
 }
 

@@ -6,6 +6,7 @@
 use gtk::gio;
 use gtk::gio::prelude::*;
 use gtk::prelude::*;
+use std::ffi::OsString;
 use std::path::PathBuf;
 use std::sync::OnceLock;
 use tauri::WebviewWindow;
@@ -70,6 +71,11 @@ pub fn prefers_dark() -> bool {
         settings.is_gtk_application_prefer_dark_theme()
             || settings.gtk_theme_name().is_some_and(|name| name.to_ascii_lowercase().ends_with("dark"))
     })
+}
+
+/// Where the user's configuration is.
+pub fn config_folder() -> PathBuf {
+    gtk::glib::user_config_dir()
 }
 
 /// Shows an error before there is a window, and returns when it was read. Main thread.
@@ -154,13 +160,24 @@ pub fn pick_folder(window: &WebviewWindow, picked: impl FnOnce(Option<PathBuf>) 
     chooser.show();
 }
 
-/// Opens an address in the user's browser, which does not inherit the variables in `without`. Main thread.
-pub fn open_url(url: &str, without: &[&str]) -> Result<(), String> {
+/// Opens an address in the user's browser, whose environment has the variables in `changed` as they say: with a value, or not at all.
+/// Main thread.
+pub fn open_url(url: &str, changed: &[(&str, Option<OsString>)]) -> Result<(), String> {
     let context = gio::AppLaunchContext::new();
-    for name in without {
-        context.unsetenv(name);
+    for (name, value) in changed {
+        match value {
+            Some(value) => context.setenv(name, value),
+            None => context.unsetenv(name),
+        }
     }
-    gio::AppInfo::launch_default_for_uri(url, Some(&context)).map_err(|error| error.to_string())
+    // A browser that stood in our directory would keep an AppImage's mount busy. WebKit starts its helpers, which need that directory,
+    // on this thread as well: so not now.
+    let here = std::env::current_dir().map_err(|error| error.to_string())?;
+    std::env::set_current_dir("/").map_err(|error| error.to_string())?;
+    let launched =
+        gio::AppInfo::launch_default_for_uri(url, Some(&context)).map_err(|error| error.to_string());
+    std::env::set_current_dir(here).map_err(|error| error.to_string())?;
+    launched
 }
 
 /// Takes the window off the screen before the process ends, without waiting for the event loop. Main thread.

@@ -5,18 +5,22 @@
 //! Invariants: the page reaches the engine by the `rpc` and `terminal_pull` commands alone; every way out goes
 //! through `exit`; whatever names GTK, WebKitGTK, X11 or /proc stands in `linux`.
 //!
-//! Read in this order: `args`, `boot`, `window`, `rpc`, `terminal`, `exit`. Unit tests stand in each file, the
+//! Read in this order: `args`, `appimage`, `installed`, `boot`, `window`, `rpc`, `terminal`, `autostart`, `exit`. Unit tests stand in each file, the
 //! window's own tests in `tests/e2e`.
 
+mod appimage;
 mod args;
+mod autostart;
 mod boot;
 mod exit;
+mod installed;
 mod linux;
 mod renderer;
 mod rpc;
 mod terminal;
 mod window;
 
+use appimage::AppImage;
 use carillon_api::App;
 use std::path::{Path, PathBuf};
 
@@ -24,6 +28,13 @@ use std::path::{Path, PathBuf};
 const WRONG_USE: i32 = 2;
 
 fn main() {
+    // Before anything of ours, or the toolkit, changes it.
+    carillon_engine::own_env();
+    let appimage = AppImage::of_this_process();
+    if appimage.as_ref().is_some_and(AppImage::is_command_line) {
+        let arguments: Vec<_> = std::env::args_os().skip(1).collect();
+        fail_quietly(&boot::become_command_line(&arguments));
+    }
     let (demo, repository) = match args::parse(std::env::args_os().skip(1)) {
         Ok(args::Request::Open { demo, repository }) => (demo, repository),
         Ok(args::Request::Version) => return println!("carillon-desktop {}", env!("CARGO_PKG_VERSION")),
@@ -33,15 +44,23 @@ fn main() {
     if !linux::is_display_named() {
         refuse(&no_display("there is no display: neither DISPLAY nor WAYLAND_DISPLAY is set"));
     }
+    // Relative paths are meant from here, and here may be left below.
+    let repository = repository.map(|named| std::path::absolute(&named).unwrap_or(named));
+    let config = boot::configure(demo, appimage.as_ref());
     // SAFETY: no other thread has been started yet.
-    let renderer = unsafe { renderer::prepare() };
+    let renderer = unsafe {
+        appimage.iter().for_each(|appimage| appimage.set_places());
+        renderer::prepare()
+    };
     log();
+    if let Some(Err(error)) = appimage.as_ref().map(AppImage::enter) {
+        tracing::warn!("The AppImage's directory cannot be entered: {error}");
+    }
     if let Err(error) = exit::watch_signals() {
         tracing::warn!("Signals cannot be heard: {error}");
     }
-    let config = boot::configure(demo);
-    let home = config.as_ref().map(|config| config.home.clone()).unwrap_or_default();
-    let opening = config.map(|config| boot::begin(config, repository.clone()));
+    let home = config.as_ref().map(|(config, _)| config.home.clone()).unwrap_or_default();
+    let opening = config.map(|(config, installed)| boot::begin(config, installed, repository.clone()));
     if !linux::start_toolkit() {
         refuse(&no_display("the display cannot be reached"));
     }
@@ -52,6 +71,9 @@ fn main() {
     match opened {
         Ok(app) => {
             exit::opened(&app);
+            if let Err(error) = autostart::refresh() {
+                tracing::warn!("The entry that starts Carillon with the session is not up to date: {error}");
+            }
             run(&app, home, renderer, repository.as_deref());
         }
         Err(sentence) => fail(&sentence),
@@ -114,6 +136,12 @@ fn no_display(why: &str) -> String {
 fn refuse(sentence: &str) -> ! {
     eprintln!("{sentence}");
     std::process::exit(WRONG_USE)
+}
+
+/// Says what is wrong on standard error alone: somebody typed a command.
+fn fail_quietly(sentence: &str) -> ! {
+    eprintln!("{sentence}");
+    std::process::exit(1)
 }
 
 /// Says why there is no window, on standard error and on the screen, and leaves.

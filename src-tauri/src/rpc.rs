@@ -1,6 +1,6 @@
 //! The window's one door to the engine, and the few methods that only a desktop has.
 
-use crate::{exit, linux, renderer, window};
+use crate::{appimage, autostart, exit, linux, renderer, window};
 use carillon_api::{ApiError, App, Code};
 use carillon_engine::AtExit;
 use serde::Deserialize;
@@ -26,6 +26,8 @@ pub async fn rpc(
         "desktop_open_url" => open_url(&handle, &read::<OpenUrl>(params)?.url).await,
         "desktop_close" => close(&handle),
         "desktop_notify" => notify(&handle, read(params)?),
+        "desktop_autostart" => Ok(json!({ "on": autostart::is_on() })),
+        "desktop_set_autostart" => set_autostart(&read(params)?),
         _ => app.rpc(&method, params).await,
     }
 }
@@ -103,7 +105,9 @@ async fn open_url(handle: &AppHandle, text: &str) -> Result<Value, ApiError> {
     let (send, opened) = tokio::sync::oneshot::channel();
     handle
         .run_on_main_thread(move || {
-            let _ = send.send(linux::open_url(url.as_str(), renderer::own_variables()));
+            let webkits = renderer::own_variables().iter().map(|name| (*name, None));
+            let changed: Vec<_> = webkits.chain(appimage::own_variables()).collect();
+            let _ = send.send(linux::open_url(url.as_str(), &changed));
         })
         .map_err(|error| ApiError::failed(format!("the browser could not be opened: {error}")))?;
     match opened.await {
@@ -127,6 +131,21 @@ fn close(handle: &AppHandle) -> Result<Value, ApiError> {
     });
     closed.map_err(|error| ApiError::failed(format!("the window could not be closed: {error}")))?;
     Ok(json!({}))
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Autostart {
+    on: bool,
+}
+
+/// Has Carillon start with the user's session, or not any more.
+fn set_autostart(wanted: &Autostart) -> Result<Value, ApiError> {
+    autostart::set(wanted.on).map_err(|why| {
+        let message = format!("the desktop's autostart folder could not be changed: {why}");
+        error(Code::Failed, message, "look whether you may write to ~/.config/autostart")
+    })?;
+    Ok(json!({ "on": autostart::is_on() }))
 }
 
 #[derive(Deserialize)]

@@ -106,6 +106,7 @@ export const CASES = {
   },
   "MCP call of 70 s": {
     slow: true,
+    skip: (stage) => (stage.name === "acp-opencode" ? "OpenCode's own limit of 60 s holds for servers that it is given by this protocol" : null),
     turns: [{ ...ASK, tool_calls: [{ name: "~ask_agent$", arguments: { agent: "bob", prompt: "2+2?", wait_ms: 70_000 } }] }, TOLD],
     async run(stage) {
       const turn = await stage.turn({ prompt: "ask bob", mcp: true });
@@ -158,7 +159,8 @@ export const CASES = {
     },
   },
   "dropped connection": {
-    turns: [{ match: "say hello", times: 1, drop: "mid", text: "Half of an answer that never comes to its end." }, HELLO],
+    skip: (stage) => (stage.name === "acp-opencode" ? "by this protocol a new try looks like the rest of the broken one" : null),
+    turns: [{ match: "say hello", times: 1, drop: "mid", chunk_delay: 10, text: "Half of an answer that never comes to its end. ".repeat(20) }, HELLO],
     async run(stage) {
       const turn = await stage.turn({ prompt: "say hello" });
       // Some try again, some give up. Half an answer is never the final.

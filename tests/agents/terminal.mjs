@@ -45,7 +45,9 @@ export class Terminal {
   /** What hooks have told so far. */
   hooks() {
     if (!fs.existsSync(this.hooksFile)) return [];
-    return fs.readFileSync(this.hooksFile, "utf8").split("\n").filter(Boolean).map((line) => JSON.parse(line));
+    const lines = fs.readFileSync(this.hooksFile, "utf8").split("\n");
+    // What stands after the last line's end is not whole yet.
+    return lines.slice(0, -1).map((line) => JSON.parse(line));
   }
 
   /** Waits until `what()` is something, and answers it. */

@@ -47,6 +47,8 @@ struct Gathered {
     said: String,
     /// What it had said when it last used a tool.
     said_before: String,
+    /// The message that the last piece belonged to, where the agent gives its messages ids.
+    message: String,
     end: Option<Value>,
     error: Option<Value>,
 }
@@ -62,7 +64,14 @@ fn gather(all: &mut Gathered, event: Value) {
     match text(&event, "/type") {
         "session" => all.session = Some(text(&event, "/id").to_owned()).filter(|id| !id.is_empty()),
         "update" => match text(&event, "/update/sessionUpdate") {
-            "agent_message_chunk" => all.said.push_str(text(&event, "/update/content/text")),
+            "agent_message_chunk" => {
+                let message = text(&event, "/update/messageId");
+                if message != all.message && !all.said.is_empty() {
+                    all.said.push_str("\n\n");
+                }
+                message.clone_into(&mut all.message);
+                all.said.push_str(text(&event, "/update/content/text"));
+            }
             "tool_call" | "tool_call_update" if !all.said.trim().is_empty() => {
                 all.said_before = std::mem::take(&mut all.said);
             }

@@ -220,6 +220,9 @@ fn call_blocking(app: &App, method: &str, params: Value) -> Result<Value, ApiErr
     if let Some(called) = crate::workdirs::call_blocking(app, method, &params) {
         return called;
     }
+    if let Some(called) = crate::residue::call_blocking(app, method, &params) {
+        return called;
+    }
     let engine = app.engine();
     match method {
         "info" => read(params).and_then(|Nothing {}| answer(info(app))),

@@ -13,6 +13,7 @@ use carillon_api::wire_asks::{
     TurnEventKind, TurnEvents, TurnKind, TurnState, WaitingFor, Wake,
 };
 use carillon_api::wire_limits::{Approval, ApprovalState, Limit};
+use carillon_api::wire_residue::{Residue, ResidueApplied, ResidueKind, ResidueProgress, ResidueVerdict};
 use carillon_api::wire_tasks::{Message, MessageKind, MessageState, Task, TaskOutput, TaskState};
 use carillon_api::wire_workdirs::{DiffFile, Workdir, WorkdirDiff, WorkdirState};
 use carillon_api::{ApiError, Code};
@@ -115,6 +116,11 @@ fn bindings() -> String {
         Workdir,
         DiffFile,
         WorkdirDiff,
+        ResidueKind,
+        ResidueVerdict,
+        Residue,
+        ResidueApplied,
+        ResidueProgress,
     );
     out
 }

@@ -65,6 +65,8 @@ pub(crate) enum Command {
         #[command(subcommand)]
         command: Workdirs,
     },
+    /// See what is left behind, and take away what may go.
+    Clean(Clean),
     /// See which session limits hold, and go on.
     Limits {
         #[command(subcommand)]
@@ -426,6 +428,22 @@ pub(crate) enum Approvals {
     Approve { id: String },
     /// Do not let it run.
     Deny { id: String },
+}
+
+#[derive(Debug, ClapArgs)]
+pub(crate) struct Clean {
+    /// Take away what is safe, and what --consent names; without it nothing is changed.
+    #[arg(long)]
+    pub(crate) apply: bool,
+    /// Take this away as well, by its id or a unique beginning of it; may be given several times.
+    #[arg(long, value_name = "ID")]
+    pub(crate) consent: Vec<String>,
+    /// Only this kind: temp, run, log, worktree, husk, branch, process, archive or trash.
+    #[arg(long)]
+    pub(crate) kind: Option<String>,
+    /// Only what belongs to this project, by name, id or path.
+    #[arg(long)]
+    pub(crate) project: Option<String>,
 }
 
 #[derive(Debug, Subcommand)]

@@ -7,12 +7,14 @@
 
 use std::fs::{File, OpenOptions};
 use std::io::Write;
-use std::os::unix::fs::OpenOptionsExt;
+use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
 use carillon_api::ApiError;
 use rustix::fs::{FlockOperation, flock};
 
+/// Files that are made before it is given up.
+const TRIES: u32 = 5;
 /// What stands in the file once the answer has been written out.
 const WRITTEN: &[u8] = b"written\n";
 
@@ -27,12 +29,22 @@ pub(crate) struct CallFile {
 impl CallFile {
     /// Makes and locks the file of a new call, for the engine behind `socket`.
     pub(crate) fn create(socket: &Path) -> Result<Self, ApiError> {
-        let id = new_id();
-        let path = socket.with_file_name("calls").join(&id);
-        let failed = |e: std::io::Error| ApiError::failed(format!("{} cannot be made: {e}", path.display()));
-        let file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(&path).map_err(failed)?;
-        flock(&file, FlockOperation::NonBlockingLockExclusive).map_err(|e| failed(e.into()))?;
-        Ok(Self { id, path, file })
+        let calls = socket.with_file_name("calls");
+        let failed = |e: std::io::Error| {
+            ApiError::failed(format!("a call cannot be noted in {}: {e}", calls.display()))
+        };
+        for _ in 0..TRIES {
+            let id = new_id();
+            let path = calls.join(&id);
+            let file =
+                OpenOptions::new().write(true).create_new(true).mode(0o600).open(&path).map_err(failed)?;
+            // An engine that starts in this very moment may take it for a dead client's.
+            let is_locked = flock(&file, FlockOperation::NonBlockingLockExclusive).is_ok();
+            if is_locked && file.metadata().map_err(failed)?.nlink() > 0 {
+                return Ok(Self { id, path, file });
+            }
+        }
+        Err(failed(std::io::ErrorKind::WouldBlock.into()))
     }
 
     /// The id of the call, 32 hex digits.

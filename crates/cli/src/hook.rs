@@ -29,7 +29,7 @@ fn tell(args: Hook) -> Option<()> {
     // Outside of a run there is nobody to tell.
     let run = args.run.or_else(|| named("CARILLON_RUN"))?;
     let socket = args.socket.or_else(|| Some(socket_of_environment().ok()?.0))?;
-    let data = args.data.map_or_else(read_input, String::into_bytes);
+    let data = args.data.map_or_else(input_in_time, String::into_bytes);
     // The event counts also when what came with it cannot be read.
     let data: Value = serde_json::from_slice(&data).unwrap_or(Value::Null);
     let request = json!({"run": run, "event": args.event, "data": data});
@@ -49,6 +49,13 @@ fn tell(args: Hook) -> Option<()> {
 
 fn call(engine: Result<Client, ApiError>, request: &Value) -> bool {
     engine.and_then(|mut engine| engine.call("agent_hook", request.clone())).is_ok()
+}
+
+/// What the program puts on standard input in half of our time; one that keeps it open says nothing.
+fn input_in_time() -> Vec<u8> {
+    let (read, input) = std::sync::mpsc::channel();
+    std::thread::spawn(move || read.send(read_input()));
+    input.recv_timeout(Duration::from_millis(limits::HOOK_MS / 2)).unwrap_or_default()
 }
 
 /// What the program put on standard input. More than the bound is no JSON any more, so it is not kept.

@@ -27,6 +27,7 @@ mod mcp;
 mod outcome;
 mod profile;
 mod project;
+mod residue;
 mod run;
 mod serve;
 mod table;
@@ -82,6 +83,7 @@ fn run(args: args::Args) -> Result<ExitCode, carillon_api::ApiError> {
         args::Command::Inbox { agent } => inbox::run(&agent, json),
         args::Command::Guard(guard) => guard::run(guard, json),
         args::Command::Workdirs { command } => workdirs::run(command, json),
+        args::Command::Clean(clean) => residue::run(clean, json),
         args::Command::Limits { command } => limits::run(command, json),
         args::Command::Approvals { command } => limits::approvals(command, json),
         args::Command::Doctor => doctor::run(json),

@@ -287,6 +287,25 @@ fn a_hook_never_disturbs_the_program_that_calls_it() {
 }
 
 #[test]
+fn whoever_stops_waiting_says_so() {
+    use support::fake_engine::{FakeEngine, ask};
+    let engine = FakeEngine::started(|method, params| match method {
+        "ask_open" => Ok(ask(params["id"].as_str().unwrap(), json!({}))),
+        "ask_wait" => Ok(ask(params["ask"].as_str().unwrap(), json!({}))),
+        _ => Ok(json!({})),
+    });
+    let mut command = Command::new(CARILLON);
+    command.env_clear().env("CARILLON_AGENT", "ada").env("CARILLON_SOCKET", engine.socket());
+    let output = command.args(["ask", "bob", "go", "--wait", "1ms"]).stdin(Stdio::null()).output().unwrap();
+    assert!(output.status.success(), "{output:?}");
+    let opened = engine.heard("ask_open")[0].clone();
+    assert_eq!(opened["from"], "ada");
+    let left = engine.heard("ask_leave");
+    assert_eq!(left, [json!({"ask": opened["id"], "call": opened["call"]})]);
+    assert_eq!(engine.heard("ask_delivered").len(), 0);
+}
+
+#[test]
 fn a_hook_tells_the_engine_what_it_was_given() {
     use support::fake_engine::FakeEngine;
     let engine = FakeEngine::started(|_, _| Ok(json!({})));
@@ -307,6 +326,18 @@ fn a_hook_tells_the_engine_what_it_was_given() {
     assert_eq!(told(&["Stop"], "{\"a\": [1]}"), json!({"run": run, "event": "Stop", "data": {"a": [1]}}));
     assert_eq!(told(&["Stop"], "no JSON"), json!({"run": run, "event": "Stop", "data": null}));
     assert_eq!(told(&["notify", "{\"b\": 2}"], ""), json!({"run": run, "event": "notify", "data": {"b": 2}}));
+    // A program that never closes its end is heard all the same.
+    let mut command = Command::new(CARILLON);
+    command
+        .env_clear()
+        .env("CARILLON_RUN", run)
+        .env("CARILLON_SOCKET", engine.socket())
+        .args(["hook", "Open"]);
+    let mut child = command.stdin(Stdio::piped()).spawn().unwrap();
+    let kept = child.stdin.take();
+    assert!(child.wait().unwrap().success());
+    drop(kept);
+    assert_eq!(engine.heard("agent_hook").pop().unwrap()["event"], "Open");
 }
 
 #[test]

@@ -2,9 +2,9 @@
 
 mod support;
 
-use std::io::Read;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::io::{Read, Write};
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
@@ -212,6 +212,44 @@ fn whenever_a_client_cancels_its_answer_is_either_written_or_left() {
     assert!(engine.heard("ask_leave").len() > 50, "most came in time");
     assert!(mcp.end().success());
     assert_eq!(settled(), engine.heard("ask_open").len(), "each once");
+}
+
+#[test]
+fn an_answer_that_meets_its_cancellation_is_settled_once() {
+    const ROUNDS: usize = 60;
+    // The engine's answer and the client's cancellation set out in the same moment.
+    let cancels: Arc<Mutex<Option<std::fs::File>>> = Arc::default();
+    let current = Arc::new(AtomicU64::new(0));
+    let (hand, id) = (cancels.clone(), current.clone());
+    let engine = FakeEngine::started(move |method, params| {
+        if method == "ask_wait" {
+            let id = id.load(Ordering::SeqCst);
+            let line =
+                json!({"jsonrpc": "2.0", "method": "notifications/cancelled", "params": {"requestId": id}});
+            let mut hand = hand.lock().unwrap();
+            hand.as_mut().unwrap().write_all(format!("{line}\n").as_bytes()).unwrap();
+        }
+        answering(method, params, || true)
+    });
+    let mut mcp = Mcp::start(&engine.socket(), ADA);
+    *cancels.lock().unwrap() = Some(mcp.another_input());
+    let settled = || engine.heard("ask_leave").len() + engine.heard("ask_delivered").len();
+    let mut ids = Vec::new();
+    for round in 1..=ROUNDS {
+        current.store(mcp.next_id(), Ordering::SeqCst);
+        ids.push(json!(mcp.send("tools/call", json!({"name": "ask_agent", "arguments": prompt("go")}))));
+        let until = Instant::now() + support::PATIENCE;
+        while settled() < round {
+            assert!(Instant::now() < until, "round {round}: the call was neither left nor delivered");
+            std::thread::sleep(Duration::from_millis(1));
+        }
+    }
+    let written =
+        mcp.rest(Duration::from_millis(100)).iter().filter(|message| ids.contains(&message["id"])).count();
+    assert_eq!(engine.heard("ask_delivered").len(), written, "exactly what was written counts as delivered");
+    *cancels.lock().unwrap() = None;
+    assert!(mcp.end().success());
+    assert_eq!(settled(), ROUNDS, "each once");
 }
 
 #[test]

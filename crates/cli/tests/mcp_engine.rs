@@ -124,6 +124,9 @@ fn a_real_client_lists_the_tools_and_uses_them() {
         let workdirs = content(call(&client, "list_workdirs", json!({})).await);
         assert_eq!((&workdirs["total"], &workdirs["workdirs"][0]["name"]), (&json!(1), &json!("trial")));
 
+        let residue = content(call(&client, "list_residue", json!({"kind": "worktree"})).await);
+        assert!(residue["residue"].is_array(), "{residue}");
+
         let sent = content(call(&client, "send_message", json!({"agent": "bob", "text": "a word"})).await);
         let inbox = world.ok(&["inbox", "bob"]);
         assert!(

@@ -194,3 +194,9 @@ pub const TEMP_BATCH: usize = 64;
 pub const PROGRESS_MS: u64 = 250;
 /// A git that an engine of before left at work in a workdir is waited for so long, in milliseconds.
 pub const GIT_OF_BEFORE_MS: u64 = 60_000;
+/// Time that a sweep takes for what guards put away, in milliseconds.
+pub const PURGE_GUARDS_MS: u64 = 60_000;
+/// With less room than this on a disk that Carillon uses the doctor warns, in bytes: 1 GiB.
+pub const DISK_WARN_BYTES: u64 = 1024 * 1024 * 1024;
+/// With fewer free inodes than this on such a disk the doctor warns.
+pub const DISK_WARN_INODES: u64 = 20_000;

@@ -17,6 +17,7 @@ use crate::event::Event;
 use crate::host::Host;
 use crate::main_loop::{MainLoop, now_ms};
 use crate::newest::Newest;
+use crate::sweep::Clearing;
 use crate::world::World;
 
 /// A running engine. Cloning gives another handle to the same one.
@@ -36,6 +37,7 @@ pub(crate) struct Inner {
     pub(crate) notices: Mutex<Vec<Notice>>,
     /// Held while git merges, removes or brings back a workdir.
     pub(crate) workdir_work: Mutex<()>,
+    pub(crate) residue: Arc<Clearing>,
     pub(crate) down: Once,
     /// Held for as long as the handle lives.
     _lock: File,
@@ -115,6 +117,7 @@ impl Engine {
             paths,
             notices: Mutex::new(notices),
             workdir_work: Mutex::new(()),
+            residue: Arc::default(),
             down: Once::new(),
             _lock: lock,
             config,
@@ -219,7 +222,7 @@ impl Engine {
         let cut_short = self.workdirs_on_their_way();
         let work = move || {
             if let Some(inner) = weak.upgrade() {
-                Self { inner }.settle_workdirs(cut_short);
+                Self { inner }.recover_workdirs(cut_short);
             }
             while let Some(inner) = weak.upgrade() {
                 let seen = newest.get();
@@ -235,15 +238,6 @@ impl Engine {
         };
         if let Err(error) = std::thread::Builder::new().name("workdirs".to_owned()).spawn(work) {
             tracing::warn!(%error, "no thread for workdirs; the next start goes on with them");
-        }
-    }
-
-    fn sweep_in_background(&self) {
-        let host = self.inner.host.clone();
-        let spawned =
-            std::thread::Builder::new().name("sweep".to_owned()).spawn(move || host.empty_trash(None));
-        if let Err(error) = spawned {
-            tracing::warn!(%error, "no thread for the sweep; the next start does it");
         }
     }
 }

@@ -38,6 +38,7 @@ mod secrets;
 mod session_limits;
 pub mod settings;
 mod shutdown;
+mod sweep;
 mod terminals;
 mod timers;
 mod turn_ends;

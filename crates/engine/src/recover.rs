@@ -102,7 +102,7 @@ impl MainLoop {
     }
 
     /// Directories of runs whose agent is gone, and of runs beyond what an agent keeps.
-    fn drop_spent_dirs(&mut self) -> Result<(), Error> {
+    pub(crate) fn drop_spent_dirs(&mut self) -> Result<(), Error> {
         let kept = self.store.read(runs::with_dir)?;
         let mut of_agent = std::collections::HashMap::new();
         for row in kept.iter().filter(|row| row.task.is_none() && row.state.is_terminal()) {

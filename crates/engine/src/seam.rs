@@ -44,16 +44,38 @@ pub const TYPING_SEAMS: &[&str] = &["a part of a prompt typed", "a prompt typed"
 pub const WORKDIR_SEAMS: &[&str] = &[
     "before the commit: workdir recorded",
     "after the commit: workdir recorded",
-    "before the commit: workdir changed",
-    "after the commit: workdir changed",
+    "before the commit: workdir made",
+    "after the commit: workdir made",
+    "before the commit: workdir not made",
+    "after the commit: workdir not made",
+    "before the commit: workdir merged",
+    "after the commit: workdir merged",
+    "before the commit: workdir given up",
+    "after the commit: workdir given up",
+    "before the commit: workdir going",
+    "after the commit: workdir going",
+    "before the commit: workdir stays",
+    "after the commit: workdir stays",
+    "before the commit: workdir gone",
+    "after the commit: workdir gone",
+    "before the commit: workdir back",
+    "after the commit: workdir back",
+    "worktree made",
+    "set-up started",
+    "worktree merged",
+    "worktree removed",
+    "worktree brought back",
 ];
+
+/// The seams that only the removal of residue has.
+pub const RESIDUE_SEAMS: &[&str] = &["residue in the trash", "one thing taken away"];
 
 /// The engine is at this seam.
 #[cfg(debug_assertions)]
 pub(crate) fn reach(name: &str) {
     use std::sync::OnceLock;
     static DIE_AT: OnceLock<Option<String>> = OnceLock::new();
-    let mut all = [SEAMS, ASK_SEAMS, TYPING_SEAMS, WORKDIR_SEAMS].into_iter().flatten();
+    let mut all = [SEAMS, ASK_SEAMS, TYPING_SEAMS, WORKDIR_SEAMS, RESIDUE_SEAMS].into_iter().flatten();
     debug_assert!(all.any(|known| *known == name), "{name:?} is not on the list");
     let die_at = DIE_AT.get_or_init(|| std::env::var("CARILLON_DIE_AT").ok());
     if die_at.as_deref() == Some(name) {

@@ -26,6 +26,7 @@ impl Engine {
     }
 
     fn shut_down(&self, at_exit: AtExit, until: Instant) {
+        self.inner.residue.stop();
         let live = self.stop_accepting(at_exit, until);
         tracing::info!(?at_exit, live, "shutting down");
         if at_exit == AtExit::Stop && live > 0 {

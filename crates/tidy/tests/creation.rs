@@ -157,6 +157,18 @@ fn a_checkout_that_was_cut_short_goes_when_only_the_checkout_wrote_there() {
 }
 
 #[test]
+fn a_creation_that_died_before_its_way_back_was_written_goes() {
+    let world = World::new();
+    let recorded = create(&order(&world), &journal(&world)).expect("a worktree");
+    std::fs::write(world.path(".git/worktrees/a/locked"), "initializing").expect("a file");
+    std::fs::remove_file(recorded.path.join("README")).expect("a file");
+    std::fs::write(recorded.path.join(".git"), "").expect("a file");
+    assert_eq!(settle(&journal(&world), "a").expect("settled"), Settled::Nothing);
+    assert!(!world.beside("wt").exists() && world.branches() == ["main"]);
+    assert_eq!(world.git(&["worktree", "list"]).lines().count(), 1);
+}
+
+#[test]
 fn a_slow_hook_is_waited_for_by_looking_again() {
     let world = World::new();
     let hook = world.path(".git/hooks/post-checkout");

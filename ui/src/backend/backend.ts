@@ -2,7 +2,8 @@
 // `fake.ts` in tests and in a plain browser. Nothing outside this folder may import a desktop package.
 
 import type {
-  Agent, AgentMode, Changes, Detected, Doctor, Id, Info, Message, Profile, Project, Settings, Task, TaskOutput, TaskState,
+  AfterChildren, Agent, AgentMode, Ask, AskState, Changes, Detected, Doctor, Id, Info, Message, Profile, Project, Settings, Task, TaskOutput, TaskState, Turn,
+  TurnEvents,
 } from "../generated/api";
 
 /** What every failed call rejects with: words for a person, and where there is one, the next step. */
@@ -59,6 +60,17 @@ export interface Methods {
   task_output: [{ task: Id; offset?: number; limit?: number; tail?: number; wait_ms?: number }, TaskOutput];
   task_cancel: [{ task: Id }, Task];
   task_retry: [{ task: Id }, Task];
+  /** `id` is 32 hex digits that the caller made: a repeat with the same id makes nothing new. The ask that comes back may have another id. */
+  ask_open: [{ id: Id; agent: Id; prompt: string; project?: Id; timeout_ms?: number; after_children?: AfterChildren; key?: string }, Ask];
+  ask_show: [{ ask: Id }, Ask];
+  /** Newest first. */
+  asks_list: [{ project?: Id; agent?: Id; state?: AskState }, Ask[]];
+  ask_cancel: [{ ask: Id }, Ask];
+  /** Newest first. */
+  turns_list: [{ agent: Id; most?: number }, Turn[]];
+  /** What was seen of a turn from `offset` on. With `wait_ms` the answer comes when there is something, or the turn is over. */
+  turn_events: [{ turn: Id; offset: number; wait_ms?: number }, TurnEvents];
+  message_send: [{ id: Id; agent: Id; text: string; project?: Id }, Message];
   inbox: [{ agent: Id }, Message[]];
   changes_wait: [{ after: number | null; wait_ms: number }, Changes];
   doctor: [Record<string, never>, Doctor];

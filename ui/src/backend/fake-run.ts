@@ -73,7 +73,7 @@ export class FakeRun {
     const snapshot = offset === null || this.#log.length - offset > FRAME_BYTES_MAX;
     const from = snapshot ? Math.max(0, this.#log.length - FRAME_BYTES_MAX) : offset;
     return encodeFrame({
-      kind: snapshot ? "snapshot" : "bytes", ended: this.ended, next_offset: this.#log.length, ...this.size, payload: this.#log.slice(from),
+      kind: snapshot ? "snapshot" : "bytes", ended: this.ended, screen_only: false, next_offset: this.#log.length, ...this.size, payload: this.#log.slice(from),
     });
   }
 

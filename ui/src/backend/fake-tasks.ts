@@ -1,7 +1,7 @@
 // Background tasks of the fake engine: a queue with two slots for each project, a log for each attempt, one message at each end.
 // In tests a program does nothing by itself; in a browser it prints and ends like a real one.
 
-import type { Change, Id, Message, Task, TaskState } from "../generated/api";
+import type { Change, Id, Task, TaskState } from "../generated/api";
 import { type Answer, BackendError, type Params } from "./backend";
 import { FakeLog, type LogSource, pageOf } from "./fake-log";
 
@@ -10,8 +10,9 @@ export interface TasksHost {
   changed(tag: Change["tag"], id: Id, project: Id): void;
   /** The root of a project; undefined when there is none. */
   rootOf(project: Id): string | undefined;
-  /** A message was put into the agent's inbox. */
-  queued(agent: Id, project: Id): void;
+  /** Puts a message about the task into the agent's inbox. */
+  tell(task: Task, agent: Id, text: string): void;
+  ended(task: Task): void;
 }
 
 export type TaskEnd = Partial<Pick<Task, "exit_code" | "signal" | "reason">> & { state?: TaskState };
@@ -24,7 +25,6 @@ const isOver = ({ state }: Task) => state !== "queued" && state !== "starting" &
 
 export class FakeTasks {
   slots = 2;
-  readonly messages: Message[] = [];
   /** Oldest first. */
   readonly #entries = new Map<Id, Entry>();
 
@@ -111,7 +111,9 @@ export class FakeTasks {
     const state = how.state ?? (exit_code === 0 ? "succeeded" : "failed");
     const reason = how.reason ?? (how.signal ? `killed by signal ${how.signal}` : exit_code === null ? null : `exited ${exit_code}`);
     this.#put(entry, { ...how, exit_code, state, reason, ended_ms: Date.now() });
-    if (entry.task.owner) this.#tell(entry.task, entry.task.owner);
+    // The end of what an ask waits for is the ask's business.
+    if (entry.task.joined_ask) this.host.ended(entry.task);
+    else if (entry.task.owner) this.host.tell(entry.task, entry.task.owner, `Task ${entry.task.id} (${entry.task.title}) ${entry.task.reason ?? entry.task.state}.`);
     this.#startNext(entry.task.project);
   }
 
@@ -130,6 +132,10 @@ export class FakeTasks {
 
   forgetProject(project: Id): void {
     for (const [id, { task }] of this.#entries) if (task.project === project) this.#entries.delete(id);
+  }
+
+  find(task: Id): Task | undefined {
+    return this.#entries.get(task)?.task;
   }
 
   wasCancelled(task: Id): boolean {
@@ -172,15 +178,6 @@ export class FakeTasks {
     };
     setTimeout(step, 200);
     if (seconds > 0) setTimeout(step, seconds * 1000);
-  }
-
-  #tell(task: Task, agent: Id): void {
-    this.messages.push({
-      id: this.host.newId(), agent, kind: "task_ended", state: "pending", repeated: false, about: task.id,
-      text: `Task ${task.id} (${task.title}) ${task.reason ?? task.state}.`, created_ms: Date.now(),
-    });
-    this.host.queued(agent, task.project);
-    this.host.changed("agentInboxChanged", agent, task.project);
   }
 
   #measure(entry: Entry): void {

@@ -4,6 +4,7 @@
 import type { Agent, Change, ChangeTag, Check, Detected, Id, Info, Profile, Project, Settings } from "../generated/api";
 import { type Answer, type Backend, BackendError, type Method, type Methods, type Params, type PullRequest, type QuitRequest } from "./backend";
 import { readClipboard, writeClipboard } from "./clipboard";
+import { FakeAsks } from "./fake-asks";
 import { FakeRun } from "./fake-run";
 import { FakeTasks } from "./fake-tasks";
 
@@ -30,12 +31,12 @@ export function emptyWorld(): World {
 }
 
 export function profileOf(name: string, adapter: Profile["adapter"], program: string): Profile {
-  return { id: newId(), name, adapter, program, args: [], env_names: [], version: null, policy: "ask", limited_until_ms: null };
+  return { id: newId(), name, adapter, program, args: [], env_names: [], version: null, policy: "ask", allow_prefixes: [], limited_until_ms: null };
 }
 
-export function agentOf(name: string, project: Project, profile: Profile): Agent {
+export function agentOf(name: string, project: Project, profile: Profile, mode: Agent["mode"] = "terminal"): Agent {
   return {
-    id: newId(), name, project: project.id, profile: profile.id, mode: "terminal", state: "offline", waiting_on: [], queued: 0,
+    id: newId(), name, project: project.id, profile: profile.id, mode, state: mode === "headless" ? "idle" : "offline", waiting_on: [], queued: 0, turn: null, wake: null,
     workdir: project.root, session_id: null, limited_until_ms: null, run: null,
   };
 }
@@ -52,6 +53,7 @@ export class FakeBackend implements Backend {
   picks: (string | null)[] = [];
   notified: Params<"desktop_notify">[] = [];
   readonly tasks: FakeTasks;
+  readonly asks: FakeAsks;
   seq = 0;
   readonly #log: Change[] = [];
   readonly #failures = new Map<Method, BackendError[]>();
@@ -61,13 +63,26 @@ export class FakeBackend implements Backend {
 
   /** In a browser the clipboard is the system's, and tasks run by themselves. */
   constructor(readonly world: World, private readonly inBrowser = false) {
+    this.asks = new FakeAsks({
+      newId,
+      changed: (tag, id, project) => this.changed(tag, id, project),
+      agent: (id) => this.world.agents.find((each) => each.id === id),
+      setAgent: (id, part) => this.setAgent(id, part),
+      task: (id) => this.tasks.find(id),
+      cancelTask: (id) => void this.tasks.cancel({ task: id }),
+      addTask: (agent, line, ask) => {
+        const task = this.tasks.add({ project: agent.project, owner: agent.id, command: ["sh", "-c", line] });
+        this.tasks.set(task.id, { joined_ask: ask });
+        this.asks.join(ask, { kind: "task", id: task.id, command: line });
+        return task;
+      },
+    }, inBrowser);
     this.tasks = new FakeTasks({
       newId,
       changed: (tag, id, project) => this.changed(tag, id, project),
       rootOf: (project) => this.world.projects.find(({ id }) => id === project)?.root,
-      queued: (agent) => {
-        this.world.agents = this.world.agents.map((each) => (each.id === agent ? { ...each, queued: each.queued + 1 } : each));
-      },
+      tell: (task, agent, text) => void this.asks.tell({ id: newId(), agent, kind: "task_ended", text, about: task.id }),
+      ended: (task) => this.asks.taskEnded(task),
     }, inBrowser);
   }
 
@@ -76,6 +91,13 @@ export class FakeBackend implements Backend {
   /** The next call of the method is refused with this. */
   failNext(method: Method, error: BackendError): void {
     this.#failures.set(method, [...(this.#failures.get(method) ?? []), error]);
+  }
+
+  setAgent(id: Id, part: Partial<Agent>): void {
+    const before = this.world.agents.find((each) => each.id === id);
+    if (!before) return;
+    this.world.agents = this.world.agents.map((each) => (each.id === id ? { ...each, ...part } : each));
+    this.changed("agentChanged", id, before.project);
   }
 
   changed(tag: ChangeTag, id: Id, project: Id | null = null): void {
@@ -185,6 +207,7 @@ export class FakeBackend implements Backend {
     agent_start: ({ agent, cols, rows }) => this.#start(agent, cols ?? 80, rows ?? 24),
     agent_stop: ({ agent }) => {
       const found = this.#agent(agent);
+      if (found.mode === "headless") return this.#stopHeadless(found);
       if (found.run) this.runs.get(found.run.id)?.end({ exit_code: null, signal: 1, reason: "stopped by you" }, Date.now());
       return this.#putAgent({ ...found, state: "offline" });
     },
@@ -220,7 +243,14 @@ export class FakeBackend implements Backend {
     task_output: (params) => this.tasks.output(params),
     task_cancel: (params) => this.tasks.cancel(params),
     task_retry: (params) => this.tasks.retry(params),
-    inbox: ({ agent }) => this.tasks.messages.filter((message) => message.agent === agent),
+    ask_open: (params) => this.asks.open(params),
+    ask_show: (params) => this.asks.show(params),
+    asks_list: (params) => this.asks.list(params),
+    ask_cancel: (params) => this.asks.cancel(params),
+    turns_list: (params) => this.asks.turns(params),
+    turn_events: (params) => this.asks.events(params),
+    message_send: (params) => this.asks.send(params),
+    inbox: (params) => this.asks.inbox(params),
     changes_wait: (params) => this.#changes(params),
     doctor: () => ({ ok: this.world.checks.every(({ state }) => state !== "fail"), checks: this.world.checks }),
     desktop_close: () => this.#close(),
@@ -264,11 +294,15 @@ export class FakeBackend implements Backend {
     return project;
   }
 
-  #addAgent({ name, project, profile }: Params<"agent_add">): Agent {
+  #addAgent({ name, project, profile, mode, workdir }: Params<"agent_add">): Agent {
     if (this.world.agents.some((agent) => agent.name === name && agent.project === project)) {
       throw new BackendError("invalid", `An agent named ${name} exists already.`, "Choose another name.");
     }
-    const agent = agentOf(name, this.world.projects.find(({ id }) => id === project)!, this.world.profiles.find(({ id }) => id === profile)!);
+    if (workdir !== undefined && !workdir.startsWith("/")) {
+      throw new BackendError("invalid", `${workdir} is not an absolute path.`, "Give a directory by its whole path.");
+    }
+    const agent = agentOf(name, this.world.projects.find(({ id }) => id === project)!, this.world.profiles.find(({ id }) => id === profile)!, mode);
+    if (workdir !== undefined) agent.workdir = workdir;
     this.world.agents = [...this.world.agents, agent];
     this.changed("agentChanged", agent.id, project);
     return agent;
@@ -276,11 +310,24 @@ export class FakeBackend implements Backend {
 
   #start(id: Id, cols: number, rows: number): Agent {
     const agent = this.#agent(id);
+    if (agent.mode === "headless") {
+      this.asks.stopped.delete(id);
+      this.setAgent(id, { state: agent.turn ? "working" : "idle", wake: null });
+      return this.#agent(id);
+    }
     const run = new FakeRun(newId(), Date.now());
     run.size = { cols, rows };
     this.runs.set(run.id, run);
     run.print(`\x1b[1m${agent.name}\x1b[0m \x1b[2m· an echo, no agent\x1b[0m\r\n\x1b[36m❯\x1b[0m `);
     return this.#putAgent({ ...agent, state: "idle", run: run.record });
+  }
+
+  #stopHeadless(agent: Agent): Agent {
+    this.asks.stopped.add(agent.id);
+    if (agent.turn?.ask) this.asks.cancel({ ask: agent.turn.ask });
+    else if (agent.turn) this.asks.fail(agent.turn.id, "stopped by you");
+    this.setAgent(agent.id, { state: "offline" });
+    return this.#agent(agent.id);
   }
 
   async #changes({ after, wait_ms }: Params<"changes_wait">): Promise<Answer<"changes_wait">> {

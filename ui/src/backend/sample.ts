@@ -1,8 +1,10 @@
 // A world with something in it, for looking at the window in a browser. Parameters of the page choose variants:
-// ?fake=empty has no project, ?fake=quit asks to quit, ?fake=trouble has notices, ?fake=tasks and ?fake=tasks-below show the tasks.
+// ?fake=empty has no project, ?fake=quit asks to quit, ?fake=trouble has notices, ?fake=tasks and ?fake=tasks-below show the tasks,
+// ?fake=conversation, ?fake=asks, ?fake=asks-below and ?fake=inbox what agents are asked and told.
 
 import type { Detected, Project } from "../generated/api";
 import { agentOf, emptyWorld, FakeBackend, newId, profileOf, type World } from "./fake";
+import { addSampleAsks } from "./sample-asks";
 import { addSampleTasks } from "./sample-tasks";
 
 const DETECTED: Detected[] = [
@@ -16,7 +18,8 @@ function sampleWorld(): World {
   const lighthouse: Project = { id: newId(), name: "lighthouse-keeper", root: "/home/dev/src/lighthouse-keeper" };
   const claude = profileOf("claude", "claude", DETECTED[0]!.program);
   const codex = profileOf("codex", "codex", DETECTED[1]!.program);
-  const agents = [agentOf("planner", atlas, claude), agentOf("builder", atlas, codex), agentOf("reviewer", atlas, claude), agentOf("docs", lighthouse, claude)];
+  const agents = [agentOf("planner", atlas, claude), agentOf("builder", atlas, codex), agentOf("reviewer", atlas, claude), agentOf("docs", lighthouse, claude),
+    agentOf("scout", atlas, claude, "headless"), agentOf("tester", atlas, codex, "headless")];
   return {
     ...emptyWorld(), projects: [atlas, lighthouse], profiles: [claude, codex], agents,
     detected: DETECTED.map((found, at) => ({ ...found, profile: [claude.id, codex.id][at] ?? null })),
@@ -67,6 +70,9 @@ export async function sampleBackend(variant: string): Promise<FakeBackend> {
     const shown = tasks.find(({ title }) => title.includes(variant === "tasks" ? "headed" : "replay"))!;
     layout.root.second.second = { kind: "pane", id: "p4", agent: null, task: shown.id };
   }
+  await addSampleAsks(backend);
+  const shows = { conversation: null, asks: "asks", "asks-below": "asks", inbox: "inbox" }[variant];
+  if (shows !== undefined) showConversation(backend, shows, variant.endsWith("-below") ? "bottom" : "right");
   if (variant === "trouble") {
     info.notices.push({ level: "warn", text: "The data base was damaged and has been moved aside.", hint: "Nothing was deleted: it is in /home/dev/.local/share/carillon/damaged-1." });
     info.notices.push({ level: "info", text: "2 runs went on while Carillon was closed.", hint: null });
@@ -78,4 +84,15 @@ export async function sampleBackend(variant: string): Promise<FakeBackend> {
     ] }), 400);
   }
   return backend;
+}
+
+/** The conversation with scout, and, where one is named, the panel beside it. */
+function showConversation(backend: FakeBackend, view: string | null, dock: "right" | "bottom"): void {
+  const { world } = backend;
+  const [atlas] = world.projects;
+  const id = (name: string) => world.agents.find((agent) => agent.name === name)!.id;
+  const scout = { kind: "pane", id: "p2", agent: id("scout") };
+  const tester = { kind: "pane", id: "p4", agent: id("tester") };
+  const root = view === null ? { kind: "split", id: "s3", axis: "row", ratio: 0.6, first: scout, second: tester } : scout;
+  world.layouts[atlas!.id] = { version: 1, focused: "p2", zoomed: null, seen_ms: 1, root, ...(view === null ? {} : { tasks_panel: { open: true, dock, share: 0.44, view } }) };
 }

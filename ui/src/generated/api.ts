@@ -2,7 +2,7 @@
 
 export type Id = string;
 export type AdapterName = "claude" | "codex" | "gemini" | "opencode" | "acp" | "plain";
-export type ChangeTag = "projectChanged" | "profileChanged" | "agentChanged" | "runChanged" | "settingsChanged" | "layoutChanged" | "backgroundTaskChanged" | "agentInboxChanged" | "agentWakeChanged" | "askChanged" | "turnChanged" | "approvalChanged" | "limitChanged" | "workdirChanged";
+export type ChangeTag = "projectChanged" | "profileChanged" | "agentChanged" | "runChanged" | "settingsChanged" | "layoutChanged" | "backgroundTaskChanged" | "agentInboxChanged" | "agentWakeChanged" | "askChanged" | "turnChanged" | "approvalChanged" | "limitChanged" | "workdirChanged" | "residueChanged";
 
 export type Code = "not_found" | "invalid" | "refused" | "failed" | "no_engine";
 
@@ -1031,3 +1031,145 @@ files: Array<DiffFile>,
  * Files that git does not know.
  */
 untracked: Array<string>, };
+
+export type ResidueKind = "temp" | "run" | "log" | "worktree" | "husk" | "branch" | "process" | "archive" | "trash";
+
+export type ResidueVerdict = "safe" | "needs_consent" | "blocked";
+
+export type Residue = { 
+/**
+ * 32 hex digits, the same in each report.
+ */
+id: string, 
+/**
+ * What it is.
+ */
+kind: ResidueKind, 
+/**
+ * What people call it.
+ */
+name: string, 
+/**
+ * Where it is: a path, or the name of a branch or of a reference.
+ */
+path: string, 
+/**
+ * The id of its project.
+ */
+project: string | null, 
+/**
+ * The id of the agent that it is of.
+ */
+owner: string | null, 
+/**
+ * The id of the run that it is of.
+ */
+run: string | null, 
+/**
+ * Bytes on the disk.
+ */
+bytes: number, 
+/**
+ * All of it was counted; else there is more.
+ */
+counted: boolean, 
+/**
+ * How old it is, in milliseconds.
+ */
+age_ms: number | null, 
+/**
+ * Whether it may go.
+ */
+verdict: ResidueVerdict, 
+/**
+ * Why, in sentences.
+ */
+reasons: Array<string>, };
+
+export type ResidueApplied = { 
+/**
+ * It was seen to be gone.
+ */
+removed: boolean, 
+/**
+ * Why it stays.
+ */
+refused: string | null, 
+/**
+ * Bytes that came free, as they were measured.
+ */
+freed_bytes: number, 
+/**
+ * 32 hex digits, the same in each report.
+ */
+id: string, 
+/**
+ * What it is.
+ */
+kind: ResidueKind, 
+/**
+ * What people call it.
+ */
+name: string, 
+/**
+ * Where it is: a path, or the name of a branch or of a reference.
+ */
+path: string, 
+/**
+ * The id of its project.
+ */
+project: string | null, 
+/**
+ * The id of the agent that it is of.
+ */
+owner: string | null, 
+/**
+ * The id of the run that it is of.
+ */
+run: string | null, 
+/**
+ * Bytes on the disk.
+ */
+bytes: number, 
+/**
+ * All of it was counted; else there is more.
+ */
+counted: boolean, 
+/**
+ * How old it is, in milliseconds.
+ */
+age_ms: number | null, 
+/**
+ * Whether it may go.
+ */
+verdict: ResidueVerdict, 
+/**
+ * Why, in sentences.
+ */
+reasons: Array<string>, };
+
+export type ResidueProgress = { 
+/**
+ * One is at work.
+ */
+running: boolean, 
+/**
+ * Things that are to go.
+ */
+total: number, 
+/**
+ * Things that were tried.
+ */
+done: number, 
+/**
+ * Things that are gone.
+ */
+removed: number, 
+/**
+ * Bytes that came free.
+ */
+freed_bytes: number, 
+/**
+ * Somebody broke it off.
+ */
+cancelled: boolean, };

@@ -13,6 +13,18 @@ interface Props {
   testid?: string;
 }
 
+interface FlagProps { icon: IconName; word: string; title: string; tone: "attention" | "bad"; testid?: string }
+
+/** Says that somebody is needed: louder than a count, and without one. */
+export function Flag({ icon, word, title, tone, testid }: FlagProps) {
+  return (
+    <span className={`tag flag ${tone}`} title={title} data-testid={testid} aria-label={`${word}: ${title}`} role="img">
+      <Icon name={icon} />
+      <span className="tag-word">{word}</span>
+    </span>
+  );
+}
+
 export function Badge({ icon, word, count, title, tone = "calm", small = false, testid }: Props) {
   return (
     <span className={`tag ${tone}`} title={title} data-testid={testid} data-count={count} aria-label={title} role="img">

@@ -8,13 +8,15 @@ interface Props {
   title: string;
   children: ReactNode;
   yes: string;
+  /** What the button says that leaves all as it is. */
+  no?: string;
   /** Rejects when it failed: the dialog then stays and shows why. */
   onYes: () => Promise<void>;
   onClose: () => void;
 }
 
 /** A question before something that cannot be taken back. */
-export function Confirm({ title, children, yes, onYes, onClose }: Props) {
+export function Confirm({ title, children, yes, no = "Cancel", onYes, onClose }: Props) {
   const [busy, setBusy] = useState(false);
   const [error, setError] = useState<{ message: string; hint: string | null } | null>(null);
   const go = async () => {
@@ -31,7 +33,7 @@ export function Confirm({ title, children, yes, onYes, onClose }: Props) {
   return (
     <Dialog title={title} onClose={onClose} testid={ids.confirmDialog} alert
       footer={<>
-        <Button onClick={onClose} data-autofocus>Cancel</Button>
+        <Button onClick={onClose} data-autofocus>{no}</Button>
         <Button look="danger" busy={busy} onClick={() => void go()} testid={ids.confirmYes}>{yes}</Button>
       </>}>
       {children}

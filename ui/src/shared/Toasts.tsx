@@ -4,7 +4,7 @@ import { Icon } from "./Icon";
 import { ids } from "./testids";
 import { advice } from "./text";
 
-interface ToastLike { id: number; level: "error" | "info"; title: string; hint: string | null; target?: unknown }
+interface ToastLike { id: number; level: "error" | "warn" | "info"; title: string; hint: string | null; target?: unknown }
 
 interface Props {
   toasts: readonly ToastLike[];
@@ -28,7 +28,7 @@ export function Toasts({ toasts, onDismiss, onOpen }: Props) {
 
 function ToastItem({ toast, onDismiss, onOpen }: { toast: ToastLike; onDismiss: () => void; onOpen: () => void }) {
   useEffect(() => {
-    const timer = setTimeout(onDismiss, toast.level === "error" ? ERROR_MS : toast.target ? TARGET_MS : INFO_MS);
+    const timer = setTimeout(onDismiss, toast.level !== "info" ? ERROR_MS : toast.target ? TARGET_MS : INFO_MS);
     return () => clearTimeout(timer);
     // The time counts from the toast's coming, not from the last drawing of its parent.
   }, [toast.id]);
@@ -40,9 +40,9 @@ function ToastItem({ toast, onDismiss, onOpen }: { toast: ToastLike; onDismiss: 
   );
   return (
     <div className={`toast ${toast.level}`} role={toast.level === "error" ? "alert" : "status"} data-testid={ids.toast}>
-      <Icon name={toast.level === "error" ? "warn" : "info"} />
+      <Icon name={toast.level === "info" ? "info" : "warn"} />
       {toast.target
-        ? <button type="button" className="grow toast-open" title="Show the task" onClick={onOpen} data-testid={ids.toastOpen}>{words}</button>
+        ? <button type="button" className="grow toast-open" title="Show it" onClick={onOpen} data-testid={ids.toastOpen}>{words}</button>
         : <div className="grow">{words}</div>}
       <IconButton icon="close" label="Dismiss" onClick={onDismiss} />
     </div>

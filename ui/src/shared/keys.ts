@@ -4,7 +4,7 @@
 export interface Chord { key: string; ctrl?: boolean; shift?: boolean; alt?: boolean }
 
 export type ShortcutName =
-  | "palette" | "shortcuts" | "settings" | "openProject" | "addAgent" | "sidebar" | "tasks" | "quit"
+  | "palette" | "shortcuts" | "settings" | "openProject" | "addAgent" | "sidebar" | "tasks" | "asks" | "inbox" | "askAgent" | "quit"
   | "splitRight" | "splitDown" | "closePane" | "zoom" | "evenOut"
   | "focusLeft" | "focusRight" | "focusUp" | "focusDown"
   | "growLeft" | "growRight" | "growUp" | "growDown"
@@ -20,6 +20,9 @@ export const SHORTCUTS: Record<ShortcutName, { label: string; group: "Window" | 
   addAgent: { label: "Add an agent", group: "Window", chords: [both("a")] },
   sidebar: { label: "Go to the sidebar, or hide it", group: "Window", chords: [both("b")] },
   tasks: { label: "Go to the tasks, or hide them", group: "Window", chords: [both("j")] },
+  asks: { label: "Go to the asks, or hide them", group: "Window", chords: [both("k")] },
+  inbox: { label: "Go to the inbox, or hide it", group: "Window", chords: [both("m")] },
+  askAgent: { label: "Ask an agent", group: "Window", chords: [both("s")] },
   fontLarger: { label: "Larger text", group: "Window", chords: [{ key: "=", ctrl: true }, { key: "+", ctrl: true }, both("+")] },
   fontSmaller: { label: "Smaller text", group: "Window", chords: [{ key: "-", ctrl: true }] },
   fontReset: { label: "Text at its usual size", group: "Window", chords: [{ key: "0", ctrl: true }] },
@@ -55,6 +58,24 @@ export const TASK_KEYS: { label: string; keys: Chord[] }[] = [
   { label: "Leave", keys: [{ key: "Escape" }] },
 ];
 
+/** Keys without Ctrl, for the asks alone. */
+export const ASK_KEYS: { label: string; keys: Chord[] }[] = [
+  { label: "Go up and down", keys: [{ key: "ArrowUp" }, { key: "ArrowDown" }] },
+  { label: "Fold, unfold", keys: [{ key: "ArrowLeft" }, { key: "ArrowRight" }] },
+  { label: "Open", keys: [{ key: "Enter" }] },
+  { label: "Show the agent, or the log", keys: [{ key: "o" }] },
+  { label: "Cancel", keys: [{ key: "c" }] },
+  { label: "Ask an agent", keys: [{ key: "n" }] },
+  { label: "Open ones, or all", keys: [{ key: "a" }] },
+];
+
+/** The field under a conversation. */
+export const COMPOSER_KEYS: { label: string; keys: Chord[] }[] = [
+  { label: "Send", keys: [{ key: "Enter" }] },
+  { label: "New line", keys: [{ key: "Enter", shift: true }] },
+  { label: "Scroll", keys: [{ key: "PageUp" }, { key: "PageDown" }] },
+];
+
 /** The shortcuts that a terminal or a log handles itself; all others belong to the window. */
 export const TERMINAL_SHORTCUTS: readonly ShortcutName[] = ["search", "copy", "paste"];
 
@@ -77,7 +98,7 @@ export function shortcutOf(event: KeyboardEvent): ShortcutName | null {
 }
 
 /** Also for what is too small to read on a key. */
-const NAMES: Record<string, string> = { ArrowLeft: "←", ArrowRight: "→", ArrowUp: "↑", ArrowDown: "↓", Escape: "Esc", ",": "comma" };
+const NAMES: Record<string, string> = { ArrowLeft: "←", ArrowRight: "→", ArrowUp: "↑", ArrowDown: "↓", Escape: "Esc", ",": "comma", PageUp: "PgUp", PageDown: "PgDn" };
 
 export function chordKeys(chord: Chord): string[] {
   const keys = [];

@@ -62,9 +62,28 @@ export function showDirections(text: string): string {
   return text.replace(DIRECTION, "\ufffd");
 }
 
+const CONTROLS = /[\u0000-\u0008\u000b\u000c\u000e-\u001f\u007f-\u009f\u2028\u2029]/g;
+
+/** A longer text of a program or a stranger, with its lines: what acts on a terminal is left out, what turns the direction of writing is shown. */
+export function readable(text: string): string {
+  return showDirections(text.replace(CONTROLS, ""));
+}
+
 /** An engine's advice as a sentence of the window: what is a command of `carillon` elsewhere has a place in it. */
 export function advice(hint: string): string {
-  const text = hint.replace(/(?:with|by) `carillon profile add`/, "in the Profiles tab");
+  const text = hint
+    .replace(/(?:with|by) `carillon profile add`/, "in the Profiles tab")
+    .replace(/with `carillon agent start [^`]*`/, "by its Start button");
+  return text.charAt(0).toUpperCase() + text.slice(1);
+}
+
+/** Ids are for programs: of each the beginning is shown, by which a person can tell it from others. */
+export function shortIds(text: string): string {
+  return text.replace(/\b([0-9a-f]{8})[0-9a-f]{24}\b/g, "$1…");
+}
+
+/** With a capital letter at its beginning. */
+export function capital(text: string): string {
   return text.charAt(0).toUpperCase() + text.slice(1);
 }
 

@@ -3,21 +3,26 @@
 
 import { createContext, useContext } from "react";
 import { type Backend, BackendError, toBackendError } from "../backend/backend";
-import type { Agent, Change, Detected, Id, Info, Profile, Project, Settings, Task } from "../generated/api";
-import { type Announcement, Announcer } from "./announce";
+import type { Agent, AgentMode, Ask, Change, Detected, Id, Info, Profile, Project, Settings, Task } from "../generated/api";
+import { calleeName } from "./ask-words";
+import { Asks } from "./asks";
+import { Conversations } from "./conversations";
 import { ChangeFeed } from "./feed";
-import { forgetOthers, type Layout, paneOfAgent, panesOf, sawTasks, setTasksPanel, showAgent, showTask } from "./layout";
+import { forgetOthers, type Layout, setTasksPanel, showAgent, showTask } from "./layout";
 import { Layouts } from "./layouts";
+import { Lookout } from "./lookout";
 import { Query } from "./query";
 import { Store } from "./store";
-import { type DialogState, initialView, type TaskChoice, type View, without, withToast } from "./view";
+import { type AskChoice, type DialogState, initialView, type TaskChoice, type View, without, withToast } from "./view";
 import { commandLine, isOver, taskName } from "./words";
 import { Work } from "./work";
 
-/** What makes the list of agents stale: their runs, and how much waits in their inboxes, stand in it. */
-const AGENT_TAGS = ["agentChanged", "runChanged", "agentInboxChanged", "agentWakeChanged"] as const;
+/** What makes the list of agents stale: their runs and turns, what they wait for, and how much waits for them, stand in it. */
+const AGENT_TAGS = ["agentChanged", "runChanged", "agentInboxChanged", "agentWakeChanged", "turnChanged", "askChanged", "backgroundTaskChanged"] as const;
 
 export interface Size { cols: number; rows: number }
+
+export interface NewAgent { project: Id; name: string; profile: Profile | Detected; mode: AgentMode; role: string; workdir: string; beside: boolean }
 
 export class App {
   readonly info: Query<Info>;
@@ -28,13 +33,15 @@ export class App {
   /** Looking for programs starts processes, so this is fetched only when a dialog that shows it opens. */
   readonly detected: Query<Detected[]>;
   readonly work: Work;
+  readonly asks: Asks;
+  readonly conversations: Conversations;
   readonly view = new Store<View>(initialView());
   readonly layouts: Layouts;
   readonly feed: ChangeFeed;
   /** The size of the pane that was laid out last: a start without a pane of its own uses it. */
   lastSize: Size = { cols: 80, rows: 24 };
   #toastId = 0;
-  readonly #announcer: Announcer;
+  readonly #lookout = new Lookout(this);
   #settingsWrite: Promise<unknown> = Promise.resolve();
 
   constructor(readonly backend: Backend) {
@@ -45,8 +52,9 @@ export class App {
     this.settings = new Query(() => backend.call("settings_get", {}));
     this.detected = new Query(() => backend.call("profile_detect", {}));
     this.layouts = new Layouts(backend, (error) => this.report(error, "The layout could not be saved or read."));
-    this.work = new Work(backend, (tasks) => this.#tasksEnded(tasks));
-    this.#announcer = new Announcer((project) => this.#projectName(project), (news) => this.#announce(news));
+    this.work = new Work(backend, (tasks) => this.#lookout.tasksEnded(tasks));
+    this.asks = new Asks(backend, (asks) => this.#lookout.asksEnded(asks));
+    this.conversations = new Conversations(backend);
     this.feed = new ChangeFeed(backend, {
       everythingStale: () => void this.#refetchAll(),
       changed: (changes) => this.#refetch(changes),
@@ -59,15 +67,11 @@ export class App {
       // One question at a time: a second request while the first is unanswered changes nothing.
       this.view.update((view) => (view.quit ? view : { ...view, quit: request }));
     });
-    const looks = [this.view, this.layouts.state, this.work.state].map((store) => store.subscribe(() => this.#lookAtTasks()));
-    const shown = () => this.#lookAtTasks();
-    globalThis.document?.addEventListener("visibilitychange", shown);
+    const offLookout = this.#lookout.start();
     this.feed.start();
     return () => {
       offQuit();
-      for (const off of looks) off();
-      globalThis.document?.removeEventListener("visibilitychange", shown);
-      this.#announcer.stop();
+      offLookout();
       this.feed.stop();
     };
   }
@@ -75,6 +79,7 @@ export class App {
   // --- what the feed says ---
 
   async #refetchAll(): Promise<void> {
+    this.conversations.everythingStale();
     await Promise.all([this.info.refresh(), this.projects.refresh(), this.profiles.refresh(), this.agents.refresh(), this.settings.refresh()]);
     if (this.detected.data) void this.detected.refresh();
     for (const project of Object.keys(this.layouts.state.get())) void this.layouts.reload(project);
@@ -83,11 +88,12 @@ export class App {
     await this.#loadWork();
   }
 
-  /** The tasks of the project on show come first. */
-  #loadWork(): Promise<void> {
+  /** The tasks and asks of the project on show come first. */
+  async #loadWork(): Promise<void> {
     const shown = this.view.get().project;
     const projects = (this.projects.data ?? []).map(({ id }) => id);
-    return this.work.loadAll([...projects.filter((id) => id === shown), ...projects.filter((id) => id !== shown)]);
+    const ordered = [...projects.filter((id) => id === shown), ...projects.filter((id) => id !== shown)];
+    await Promise.all([this.work.loadAll(ordered), this.asks.loadAll(ordered)]);
   }
 
   #refetch(changes: Change[]): void {
@@ -100,6 +106,8 @@ export class App {
     if (AGENT_TAGS.some((tag) => tags.has(tag))) void this.agents.refresh().then(() => this.#forgetRemoved());
     if (tags.has("settingsChanged")) void this.settings.refresh();
     this.work.changed(changes);
+    this.asks.changed(changes);
+    this.conversations.changed(changes);
     for (const change of changes) {
       if (change.tag === "layoutChanged") void this.layouts.reload(change.project ?? change.id);
     }
@@ -150,6 +158,10 @@ export class App {
     this.view.update((view) => withToast(view, { id: ++this.#toastId, level: "info", title, hint: null }));
   }
 
+  freshToastId(): number {
+    return ++this.#toastId;
+  }
+
   dismissToast(id: number): void {
     this.view.update((view) => ({ ...view, toasts: view.toasts.filter((toast) => toast.id !== id) }));
   }
@@ -158,7 +170,13 @@ export class App {
   openToast(id: number): void {
     const target = this.view.get().toasts.find((toast) => toast.id === id)?.target;
     this.dismissToast(id);
-    if (target) void this.showTask(target.project, target.task);
+    if (!target) return;
+    if ("task" in target) void this.showTask(target.project, target.task);
+    else if ("ask" in target) void this.showAsk(target.project, target.ask);
+    else {
+      const agent = this.agent(target.agent);
+      if (agent) void (agent.wake?.given_up ? this.showInbox(agent) : this.show(agent));
+    }
   }
 
   async showProject(project: Id): Promise<void> {
@@ -200,13 +218,15 @@ export class App {
   }
 
   /** Adds the agent (its profile first, where only the program was found so far); rejects when that fails. Then starts it in a pane. */
-  async addAgent(request: { project: Id; name: string; profile: Profile | Detected; beside: boolean }): Promise<void> {
+  async addAgent(request: NewAgent): Promise<void> {
+    const { name, project, mode, role, workdir } = request;
     const profile = await this.#profileFor(request.profile);
-    const agent = await this.backend.call("agent_add", { name: request.name, project: request.project, profile, mode: "terminal" });
+    const agent = await this.backend.call("agent_add", { name, project, profile, mode, ...(role ? { role } : {}), ...(workdir ? { workdir } : {}) });
     await this.agents.refresh();
     this.closeDialog();
     await this.show(agent, request.beside);
-    void this.startAgent(agent.id);
+    // A headless agent is started by what it is asked.
+    if (mode === "terminal") void this.startAgent(agent.id);
   }
 
   async #profileFor(choice: Profile | Detected): Promise<Id> {
@@ -230,7 +250,7 @@ export class App {
     } catch (reason) {
       const error = toBackendError(reason);
       this.view.update((view) => ({ ...view, failures: { ...view.failures, [agent]: error } }));
-      if (!this.#isOnShow(agent)) this.report(error, `${this.agent(agent)?.name ?? "The agent"} did not start.`);
+      if (!this.#lookout.isOnShow(agent)) this.report(error, `${this.agent(agent)?.name ?? "The agent"} did not start.`);
     } finally {
       this.#setBusy(agent, null);
     }
@@ -274,12 +294,12 @@ export class App {
   /** Shows the list of tasks of a project, with this one picked. */
   async showTask(project: Id, task: Id): Promise<void> {
     await this.showProject(project);
-    this.change(project, (layout) => setTasksPanel(layout, { open: true }));
+    this.change(project, (layout) => setTasksPanel(layout, { open: true, view: "tasks" }));
     this.chooseTask(project, { task, detail: true });
   }
 
   /** Shows the log of a task in a pane of its project. */
-  async showLog(task: Task): Promise<void> {
+  async showLog(task: Pick<Task, "id" | "project">): Promise<void> {
     await this.showProject(task.project);
     this.change(task.project, (layout) => showTask(layout, task.id));
   }
@@ -288,7 +308,7 @@ export class App {
   async addTask(project: Id, line: string): Promise<void> {
     const task = await this.work.add(project, ["sh", "-c", line]);
     this.closeDialog();
-    this.change(project, (layout) => setTasksPanel(layout, { open: true }));
+    this.change(project, (layout) => setTasksPanel(layout, { open: true, view: "tasks" }));
     this.chooseTask(project, { task: task.id });
   }
 
@@ -314,31 +334,56 @@ export class App {
     }
   }
 
-  #projectName(project: Id): string {
-    return this.projects.data?.find(({ id }) => id === project)?.name ?? "a project";
+  // --- asks and inboxes ---
+
+  chosenAsk(project: Id): AskChoice {
+    return this.view.get().chosenAsks[project] ?? { row: null, detail: false };
   }
 
-  #tasksEnded(tasks: Task[]): void {
-    const { project } = this.view.get();
-    const hidden = globalThis.document?.hidden ?? false;
-    this.#announcer.add(tasks.filter((task) => hidden || task.project !== project));
+  chooseAsk(project: Id, choice: Partial<AskChoice>): void {
+    const before = this.chosenAsk(project);
+    this.view.update((view) => ({ ...view, chosenAsks: { ...view.chosenAsks, [project]: { ...before, ...choice } } }));
   }
 
-  #announce({ level, title, hint, task }: Announcement): void {
-    this.view.update((view) => withToast(view, { id: ++this.#toastId, level, title, hint, target: { project: task.project, task: task.id } }));
-    // A desktop that shows no notifications has the toast.
-    void this.backend.call("desktop_notify", { title, body: hint ?? "" }).catch(() => undefined);
+  /** Shows the asks of a project, with this one open. */
+  async showAsk(project: Id, ask: Id): Promise<void> {
+    await this.showProject(project);
+    this.change(project, (layout) => setTasksPanel(layout, { open: true, view: "asks" }));
+    this.chooseAsk(project, { row: ask, detail: true });
   }
 
-  /** What ended in the pane that the user looks at was seen. */
-  #lookAtTasks(): void {
-    const { project } = this.view.get();
-    const layout = project === null ? undefined : this.layouts.of(project);
-    if (project === null || !layout || globalThis.document?.hidden) return;
-    const agent = panesOf(layout.root).find(({ id }) => id === layout.focused)?.agent;
-    if (!agent) return;
-    const ends = this.work.of(project).tasks.filter((task) => task.owner === agent && isOver(task)).map((task) => task.ended_ms ?? 0);
-    if (ends.length > 0) this.change(project, (old) => sawTasks(old, agent, Math.max(...ends)));
+  /** Shows what waits for an agent, and what it was told. */
+  async showInbox({ id, project }: Agent): Promise<void> {
+    await this.showProject(project);
+    this.chooseInbox(project, id);
+    this.change(project, (layout) => setTasksPanel(layout, { open: true, view: "inbox" }));
+  }
+
+  chooseInbox(project: Id, agent: Id): void {
+    this.view.update((view) => ({ ...view, chosenInbox: { ...view.chosenInbox, [project]: agent } }));
+  }
+
+  /** Shows what an id in an agent's list of what it waits for stands for. */
+  showAwaited(project: Id, id: Id): void {
+    if (this.asks.find(id)) void this.showAsk(project, id);
+    else void this.showTask(project, id);
+  }
+
+  /** Asks the agent what its draft says, and shows where the answer will be. Rejects when it was refused. */
+  async ask(agent: Agent): Promise<void> {
+    const ask = await this.conversations.ask(agent.id);
+    this.asks.put(ask);
+  }
+
+  /** Rejects when it was refused. */
+  async cancelAsk(ask: Ask): Promise<void> {
+    await this.asks.cancel(ask);
+  }
+
+  /** What nobody works on yet is cancelled at once; what would stop work is asked about first. Reports its own failure. */
+  askToCancel(ask: Ask): void {
+    if (ask.waiting_for === "turn_queue") void this.cancelAsk(ask).catch((reason: unknown) => this.report(reason, `The ask to ${calleeName(ask)} could not be cancelled.`));
+    else this.open({ kind: "cancel_ask", ask: ask.id });
   }
 
   /** Shows the new value at once and takes it back, with a report, when it could not be stored. Writes keep their order. */
@@ -383,12 +428,6 @@ export class App {
     } catch (reason) {
       this.report(reason);
     }
-  }
-
-  #isOnShow(agent: Id): boolean {
-    const { project } = this.view.get();
-    const layout = project === null ? undefined : this.layouts.of(project);
-    return layout !== undefined && paneOfAgent(layout, agent) !== undefined;
   }
 
   #setBusy(agent: Id, busy: View["busy"][string] | null): void {

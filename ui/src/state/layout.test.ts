@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import {
-  arrange, assign, closePane, emptyLayout, evenOut, focusPane, forgetOthers, type Layout, MAX_PANES, MIN_RATIO, nearestSplit, neighbour, paneOfAgent, panesOf,
+  arrange, assign, closePane, emptyLayout, evenOut, focusPane, forgetOthers, type Layout, MAX_PANES, MIN_RATIO, nearestSplit, openPanel, neighbour, paneOfAgent, panesOf,
   parseLayout, paneOfTask, sawTasks, setRatio, setTasksPanel, showAgent, showTask, splitPane, tasksPanel, toggleZoom,
 } from "./layout";
 
@@ -181,3 +181,14 @@ describe("logs in panes", () => {
 });
 
 const isPane = (value: unknown): value is object => typeof value === "object" && value !== null && (value as { kind?: unknown }).kind === "pane";
+
+describe("the panel", () => {
+  it("shows the tasks unless it says what else, and remembers that", () => {
+    expect(openPanel(emptyLayout())).toBeNull();
+    expect(openPanel(setTasksPanel(emptyLayout(), { open: true }))).toBe("tasks");
+    const asks = setTasksPanel(emptyLayout(), { open: true, view: "asks" });
+    expect(openPanel(parseLayout(JSON.parse(JSON.stringify(asks)))!)).toBe("asks");
+    expect(setTasksPanel(asks, { view: "asks" })).toBe(asks);
+    expect(openPanel(parseLayout({ ...asks, tasks_panel: { ...asks.tasks_panel, view: "weather" } })!)).toBe("tasks");
+  });
+});

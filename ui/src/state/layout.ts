@@ -20,8 +20,11 @@ export interface Split {
 }
 export type Node = Pane | Split;
 
-/** The list of tasks beside the panes: whether it is open, at which side, and its share of the room there. */
-export interface TasksPanel { open: boolean; dock: "right" | "bottom"; share: number }
+/** What the panel beside the panes shows. */
+export type PanelView = "tasks" | "asks" | "inbox";
+
+/** The panel beside the panes: whether it is open, at which side, its share of the room there, and what it shows (the tasks, unless it says). */
+export interface TasksPanel { open: boolean; dock: "right" | "bottom"; share: number; view?: PanelView }
 
 /** Fields that came later are optional: a layout from before them is read as it is, and an older window ignores them. */
 export interface Layout {
@@ -217,7 +220,14 @@ export function setTasksPanel(layout: Layout, part: Partial<TasksPanel>): Layout
   const before = tasksPanel(layout);
   const share = Math.min(PANEL_SHARE.max, Math.max(PANEL_SHARE.min, part.share ?? before.share));
   const after = { ...before, ...part, share };
-  return after.open === before.open && after.dock === before.dock && share === before.share ? layout : { ...layout, tasks_panel: after };
+  const same = after.open === before.open && after.dock === before.dock && share === before.share && after.view === before.view;
+  return same ? layout : { ...layout, tasks_panel: after };
+}
+
+/** What the panel beside the panes shows; null while it is closed. */
+export function openPanel(layout: Layout): PanelView | null {
+  const { open, view } = tasksPanel(layout);
+  return open ? view ?? "tasks" : null;
 }
 
 /** Remembers that the ends of an agent's tasks up to this moment were seen. */
@@ -320,7 +330,8 @@ function parsePanel(stored: unknown): Pick<Layout, "tasks_panel"> {
   if (!isRecord(stored)) return {};
   const { open, dock, share } = stored;
   if (typeof open !== "boolean" || (dock !== "right" && dock !== "bottom") || typeof share !== "number" || !Number.isFinite(share)) return {};
-  return { tasks_panel: { open, dock, share: Math.min(PANEL_SHARE.max, Math.max(PANEL_SHARE.min, share)) } };
+  const view = stored["view"] === "asks" || stored["view"] === "inbox" || stored["view"] === "tasks" ? { view: stored["view"] as PanelView } : {};
+  return { tasks_panel: { open, dock, share: Math.min(PANEL_SHARE.max, Math.max(PANEL_SHARE.min, share)), ...view } };
 }
 
 function parseSeen(stored: unknown): Pick<Layout, "tasks_seen"> {

@@ -7,6 +7,8 @@ export type DialogState =
   | { kind: "open_project" }
   | { kind: "add_agent"; project: Id; beside: boolean }
   | { kind: "new_task"; project: Id }
+  | { kind: "ask_agent"; project: Id; agent: Id | null }
+  | { kind: "cancel_ask"; ask: Id }
   | { kind: "remove_agent"; agent: Id }
   | { kind: "remove_project"; project: Id }
   | { kind: "settings"; page: "general" | "profiles" | "doctor" }
@@ -15,15 +17,20 @@ export type DialogState =
 
 export interface Toast {
   id: number;
-  level: "error" | "info";
+  level: "error" | "warn" | "info";
   title: string;
   hint: string | null;
-  /** The task that a click on the toast leads to. */
-  target?: { project: Id; task: Id };
+  /** What a click on the toast leads to. */
+  target?: ToastTarget;
 }
+
+export type ToastTarget = { project: Id } & ({ task: Id } | { ask: Id } | { agent: Id });
 
 /** Which task of a project is picked in the list, and whether its log is open below. */
 export interface TaskChoice { task: Id | null; detail: boolean }
+
+/** Which row of a project's asks is picked (an ask or a piece of its work), and whether the ask stands open below. */
+export interface AskChoice { row: Id | null; detail: boolean }
 
 export interface View {
   project: Id | null;
@@ -41,6 +48,10 @@ export interface View {
   failures: Readonly<Record<Id, BackendError>>;
   /** By project. */
   chosenTasks: Readonly<Record<Id, TaskChoice>>;
+  /** By project. */
+  chosenAsks: Readonly<Record<Id, AskChoice>>;
+  /** The agent whose inbox is on show, by project. */
+  chosenInbox: Readonly<Record<Id, Id>>;
 }
 
 export const TOASTS_MAX = 4;
@@ -48,6 +59,7 @@ export const TOASTS_MAX = 4;
 export function initialView(): View {
   return {
     project: null, ready: false, sidebar: true, dialog: null, quit: null, toasts: [], dismissed: new Set(), busy: {}, failures: {}, chosenTasks: {},
+    chosenAsks: {}, chosenInbox: {},
   };
 }
 

@@ -34,13 +34,14 @@ export function howItEnded(run: Run): string {
 export type Pending = "cancelling" | "retrying";
 
 export function isOver({ state }: Pick<Task, "state">): boolean {
-  return state !== "queued" && state !== "starting" && state !== "running";
+  return state !== "awaiting_approval" && state !== "queued" && state !== "starting" && state !== "running";
 }
 
 /** A task's state as a word, a sign and a colour: each of the three says it. */
 export function taskState(task: Task, pending: Pending | null = null): { word: string; tone: Tone; icon: IconName } {
   if (pending) return { word: `${pending}…`, tone: "busy", icon: pending === "cancelling" ? "cancelled" : "retry" };
   switch (task.state) {
+    case "awaiting_approval": return { word: "awaiting approval", tone: "attention", icon: "warn" };
     case "queued": return { word: "queued", tone: "off", icon: "clock" };
     case "starting": return { word: "starting", tone: "busy", icon: "running" };
     case "running": return { word: "running", tone: "busy", icon: "running" };

@@ -47,7 +47,7 @@ export function useProjectWorkState(project: Id): WorkState {
 }
 
 export function workStateOf({ tasks, loaded, error }: ProjectTasks, agents: readonly Agent[], seen: Readonly<Record<Id, number>>): WorkState {
-  const byState: Record<TaskState, Task[]> = { queued: [], starting: [], running: [], succeeded: [], failed: [], timed_out: [], cancelled: [], lost: [] };
+  const byState: Record<TaskState, Task[]> = { awaiting_approval: [], queued: [], starting: [], running: [], succeeded: [], failed: [], timed_out: [], cancelled: [], lost: [] };
   const ofAgents = new Map(agents.map((agent) => [agent.id, { queued: 0, ended: 0, inbox: agent.queued }]));
   for (const task of tasks) {
     byState[task.state].push(task);

@@ -141,7 +141,7 @@ export class Work {
   async #list(project: Id): Promise<Task[]> {
     const newest = await this.backend.call("tasks_list", { project });
     if (newest.length < LIST_MAX) return newest;
-    const live = await Promise.all((["queued", "starting", "running"] as const).map((state) => this.backend.call("tasks_list", { project, state })));
+    const live = await Promise.all((["awaiting_approval", "queued", "starting", "running"] as const).map((state) => this.backend.call("tasks_list", { project, state })));
     const known = new Set(newest.map(({ id }) => id));
     return [...newest, ...live.flat().filter(({ id }) => !known.has(id))];
   }
@@ -181,7 +181,7 @@ export class Work {
 }
 
 const RANK: Record<Task["state"], number> = {
-  queued: 0, starting: 1, running: 2, succeeded: 3, failed: 3, timed_out: 3, cancelled: 3, lost: 3,
+  awaiting_approval: 0, queued: 1, starting: 2, running: 3, succeeded: 4, failed: 4, timed_out: 4, cancelled: 4, lost: 4,
 };
 
 /** Which of two answers about one task was given later. */

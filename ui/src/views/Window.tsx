@@ -2,6 +2,7 @@ import { useEffect } from "react";
 import "../shared/theme.css";
 import "../shared/shared.css";
 import "./views.css";
+import { AskDialog, CancelAskDialog } from "../features/asks/AskDialogs";
 import { Palette } from "../features/commands/Palette";
 import { ShortcutsDialog } from "../features/commands/Shortcuts";
 import { AddAgentDialog } from "../features/projects/AddAgentDialog";
@@ -72,6 +73,7 @@ function OpenDialog() {
   const { dialog } = useStore(app.view);
   const agents = useQuery(app.agents).data;
   const projects = useQuery(app.projects).data;
+  useStore(app.asks.state);
   if (!dialog) return null;
   switch (dialog.kind) {
     case "open_project": return <OpenProjectDialog />;
@@ -79,6 +81,11 @@ function OpenDialog() {
     case "new_task": {
       const project = projects?.find(({ id }) => id === dialog.project);
       return project ? <NewTaskDialog project={project} /> : <Gone />;
+    }
+    case "ask_agent": return <AskDialog project={dialog.project} agent={dialog.agent} />;
+    case "cancel_ask": {
+      const ask = app.asks.find(dialog.ask);
+      return ask ? <CancelAskDialog ask={ask} /> : <Gone />;
     }
     case "remove_agent": {
       const agent = agents?.find(({ id }) => id === dialog.agent);
@@ -120,7 +127,7 @@ function listenToKeys(app: App): () => void {
 /** A web view is a browser at heart: a dropped file would replace the window, and a menu would offer to go back. */
 function leaveOutTheBrowser(): () => void {
   const menu = (event: MouseEvent) => {
-    const useful = event.target instanceof Element && event.target.closest("input, textarea, p, pre, code, .log-scroll, .terminal-host") !== null;
+    const useful = event.target instanceof Element && event.target.closest("input, textarea, p, pre, code, .markdown, .log-scroll, .terminal-host") !== null;
     if (!useful) event.preventDefault();
   };
   const drop = (event: DragEvent) => event.preventDefault();

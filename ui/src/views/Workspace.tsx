@@ -1,37 +1,48 @@
 // The panes of the project on show. This is where the layout, the agents and the terminals meet.
 
-import { type ComponentProps, lazy, Suspense, useEffect, useRef } from "react";
+import { type ComponentProps, lazy, type ReactNode, Suspense, useEffect, useRef } from "react";
 import type { Agent, Id } from "../generated/api";
-import { assign, closePane, focusPane, type Pane, paneOfAgent, setRatio, setTasksPanel, splitPane, tasksPanel, toggleZoom } from "../state/layout";
+import { assign, closePane, focusPane, openPanel, type Pane, paneOfAgent, type PanelView, setRatio, setTasksPanel, splitPane, tasksPanel, toggleZoom } from "../state/layout";
 import { useApp } from "../state/app";
 import { useQuery } from "../state/query";
 import { useStore } from "../state/store";
-import { agentState, isLive, taskName } from "../state/words";
-import { type AgentWork, NO_WORK, useProjectWorkState } from "../state/work-state";
+import { isUp } from "../state/ask-words";
+import { agentState, taskName } from "../state/words";
+import { NO_WORK, useProjectWorkState } from "../state/work-state";
+import { AsksPanel, AsksStrip, NewAskButton } from "../features/asks/AsksPanel";
+import { ConversationView } from "../features/conversation/ConversationView";
+import { InboxPanel, InboxStrip } from "../features/inbox/InboxPanel";
 import { Grid } from "../features/layout/Grid";
 import { type PaneActions, PaneFrame } from "../features/layout/PaneFrame";
+import { type PanelTab, SidePanel } from "../features/layout/SidePanel";
 import { LogView } from "../features/tasks/LogView";
 import { TaskActions } from "../features/tasks/TaskActions";
 import { TaskTitle, useTask } from "../features/tasks/TaskPane";
-import { TasksPanel } from "../features/tasks/TasksPanel";
+import { NewTaskButton, TasksPanel } from "../features/tasks/TasksPanel";
 import { TasksStrip } from "../features/tasks/TasksStrip";
-import { Badge } from "../shared/Badge";
 import { Button, IconButton } from "../shared/Button";
 import { Dot } from "../shared/Dot";
 import { ErrorText } from "../shared/ErrorText";
 import { withKeys } from "../shared/keys";
 import { ids } from "../shared/testids";
-import { plural, shortPath } from "../shared/text";
+import { AgentTitle } from "./AgentTitle";
 import { focusPanes } from "./focus";
 
 /** xterm.js is more than half of the window's code, and the first picture does not need it. */
 const TerminalView = lazy(async () => ({ default: (await import("../features/terminal/TerminalView")).TerminalView }));
+
+const TABS: readonly PanelTab[] = [
+  { view: "tasks", label: "Tasks", shortcut: "tasks" }, { view: "asks", label: "Asks", shortcut: "asks" }, { view: "inbox", label: "Inbox", shortcut: "inbox" },
+];
 
 export function Workspace({ project }: { project: Id }) {
   const app = useApp();
   const layout = useStore(app.layouts.state)[project];
   if (!layout) return <p className="muted centred" role="status">Loading…</p>;
   const panel = tasksPanel(layout);
+  const shown = openPanel(layout);
+  const set = (part: Parameters<typeof setTasksPanel>[1]) => app.change(project, (old) => setTasksPanel(old, part));
+  const toggle = (view: PanelView) => set(shown === view ? { open: false } : { open: true, view });
   return (
     <div className="workspace">
       <div className={`workspace-main ${panel.dock}`}>
@@ -39,11 +50,32 @@ export function Workspace({ project }: { project: Id }) {
           <Grid layout={layout} onRatio={(split, ratio) => app.change(project, (old) => setRatio(old, split, ratio))}
             renderPane={(pane, at) => <PaneView project={project} pane={pane} {...at} />} />
         </div>
-        {panel.open && <TasksPanel project={project} onLeave={focusPanes} />}
+        {shown && (
+          <SidePanel panel={panel} tabs={TABS} view={shown} buttons={buttonsOf(shown, project)} onView={(view) => set({ view })} onDock={(dock) => set({ dock })} onShare={(share) => set({ share })}
+            onClose={() => { set({ open: false }); focusPanes(); }}>
+            {contentOf(shown, project)}
+          </SidePanel>
+        )}
       </div>
-      <TasksStrip project={project} onPress={() => app.change(project, (old) => setTasksPanel(old, { open: !panel.open }))} />
+      <footer className="strip">
+        <TasksStrip project={project} onPress={() => toggle("tasks")} />
+        <AsksStrip project={project} onPress={() => toggle("asks")} />
+        <InboxStrip project={project} onPress={() => toggle("inbox")} />
+      </footer>
     </div>
   );
+}
+
+function contentOf(view: PanelView, project: Id): ReactNode {
+  switch (view) {
+    case "tasks": return <TasksPanel project={project} onLeave={focusPanes} />;
+    case "asks": return <AsksPanel project={project} onLeave={focusPanes} />;
+    case "inbox": return <InboxPanel project={project} onLeave={focusPanes} />;
+  }
+}
+
+function buttonsOf(view: PanelView, project: Id): ReactNode {
+  return view === "tasks" ? <NewTaskButton project={project} /> : view === "asks" ? <NewAskButton project={project} /> : null;
 }
 
 interface PaneProps { project: Id; pane: Pane; focused: boolean; visible: boolean; zoomed: boolean; alone: boolean }
@@ -71,8 +103,8 @@ function PaneView({ project, pane, focused, visible, zoomed, alone }: PaneProps)
   }
   return (
     <PaneFrame {...frame} name={agent.name} filled title={<AgentTitle agent={agent} work={work.agents.get(agent.id) ?? NO_WORK} />} buttons={<AgentButtons agent={agent} />}>
-      {agent.run
-        ? <Suspense><TerminalView key={agent.run.id} agent={agent} run={agent.run} focused={focused} visible={visible} /></Suspense>
+      {agent.mode === "headless" ? <ConversationView key={agent.id} agent={agent} focused={focused} visible={visible} />
+        : agent.run ? <Suspense><TerminalView key={agent.run.id} agent={agent} run={agent.run} focused={focused} visible={visible} /></Suspense>
         : <NoRun agent={agent} focused={focused} />}
     </PaneFrame>
   );
@@ -96,25 +128,10 @@ function TaskPane({ project, id, frame, focused, visible }: { project: Id; id: I
   );
 }
 
-function AgentTitle({ agent, work }: { agent: Agent; work: AgentWork }) {
-  const busy = useStore(useApp().view).busy[agent.id];
-  const { word, tone } = agentState(agent, busy);
-  return (
-    <>
-      <Dot tone={tone} word={word} />
-      <span className="pane-name">{agent.name}</span>
-      <span className="pane-state muted" data-testid={ids.paneState}>{word}</span>
-      {work.queued > 0 && <Badge icon="clock" word="Queued" count={work.queued} title={`${plural(work.queued, "task")} of ${agent.name} waiting for a turn`} testid={ids.paneQueued} />}
-      {work.ended > 0 && <Badge icon="check" word="Task done" count={work.ended} title={`${plural(work.ended, "task")} of ${agent.name} ended since you looked`} testid={ids.paneDone} tone="news" />}
-      <span className="pane-path muted" title={agent.workdir}>{shortPath(agent.workdir)}</span>
-    </>
-  );
-}
-
 function AgentButtons({ agent }: { agent: Agent }) {
   const app = useApp();
   const busy = useStore(app.view).busy[agent.id];
-  if (isLive(agent.run) || busy === "stopping") {
+  if (isUp(agent) || busy === "stopping") {
     return <IconButton icon="stop" label={`Stop ${agent.name}`} busy={busy !== undefined} onClick={() => void app.stopAgent(agent.id)} testid={ids.paneStop} />;
   }
   return <IconButton icon="play" label={`Start ${agent.name}`} busy={busy !== undefined} onClick={() => void app.startAgent(agent.id)} testid={ids.paneStart} />;
@@ -151,7 +168,7 @@ function EmptyPane({ project, pane, focused }: { project: Id; pane: string; focu
   const preferred = agents.find((agent) => !isShown(agent));
   const choose = (agent: Agent) => {
     app.change(project, (old) => focusPane(assign(old, pane, agent.id), pane));
-    if (agent.run === null) void app.startAgent(agent.id);
+    if (agent.run === null && agent.mode === "terminal") void app.startAgent(agent.id);
   };
   const add = () => {
     app.change(project, (old) => focusPane(old, pane));
@@ -168,7 +185,7 @@ function EmptyPane({ project, pane, focused }: { project: Id; pane: string; focu
                 <button ref={agent === preferred ? first : undefined} type="button" className="pane-choice" data-autofocus={agent === preferred || undefined} data-testid={ids.paneChoice} data-name={agent.name} onClick={() => choose(agent)}>
                   <Dot tone={tone} word={word} />
                   <span className="grow">{agent.name}</span>
-                  <span className="muted">{isShown(agent) ? "move here" : agent.run ? word : "start"}</span>
+                  <span className="muted">{isShown(agent) ? "move here" : agent.mode === "headless" ? "conversation" : agent.run ? word : "start"}</span>
                 </button>
               </li>
             );

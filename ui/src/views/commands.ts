@@ -1,12 +1,13 @@
 // Everything the window can do, once: the palette lists it, and the shortcuts run it.
 
 import type { Command } from "../features/commands/Palette";
-import { closePane, type Direction, evenOut, focusPane, type Layout, nearestSplit, neighbour, setRatio, setTasksPanel, splitPane, tasksPanel, toggleZoom } from "../state/layout";
+import { closePane, type Direction, evenOut, focusPane, type Layout, nearestSplit, neighbour, openPanel, panesOf, type PanelView, setRatio, setTasksPanel, splitPane, toggleZoom } from "../state/layout";
 import type { App } from "../state/app";
-import { isLive, isOver, taskName } from "../state/words";
+import { calleeName, callerName, isAskOver, isUp } from "../state/ask-words";
+import { isOver, taskName } from "../state/words";
 import { SHORTCUTS, type ShortcutName } from "../shared/keys";
-import { clipped } from "../shared/text";
-import { focusPanes, isInside } from "./focus";
+import { clipped, plain } from "../shared/text";
+import { focusPanel, focusPanes, isInside } from "./focus";
 
 const FONT = { min: 8, max: 32, usual: 13 };
 const STEP = 0.04;
@@ -43,7 +44,10 @@ export function commandsOf(app: App): Command[] {
     });
     commands.unshift(
       named("addAgent", () => app.open({ kind: "add_agent", project, beside: true })),
-      named("tasks", () => toggleTasks(app, project)),
+      named("askAgent", () => askFocused(app, project)),
+      named("tasks", () => togglePanel(app, project, "tasks")),
+      named("asks", () => togglePanel(app, project, "asks")),
+      named("inbox", () => togglePanel(app, project, "inbox")),
       { id: "new-task", label: "New task…", run: () => app.open({ kind: "new_task", project }) },
       named("splitRight", () => change((layout) => splitPane(layout, layout.focused, "row"))),
       named("splitDown", () => change((layout) => splitPane(layout, layout.focused, "column"))),
@@ -68,11 +72,20 @@ export function commandsOf(app: App): Command[] {
         : { id: `cancel-${task.id}`, label: "Cancel task", note, run: () => void app.cancelTask(task) });
     }
   }
+  if (project !== null) {
+    for (const ask of app.asks.of(project).asks.filter((each) => !isAskOver(each)).slice(0, TASKS_NAMED)) {
+      const note = clipped(`${callerName(ask)} → ${calleeName(ask)}: ${plain(ask.prompt)}`, 80);
+      commands.push({ id: `ask-${ask.id}`, label: "Show the ask", note, run: () => void app.showAsk(project, ask.id) });
+      commands.push({ id: `cancel-ask-${ask.id}`, label: "Cancel the ask", note, run: () => app.askToCancel(ask) });
+    }
+  }
   for (const each of projects) commands.push({ id: `project-${each.id}`, label: "Show project", note: each.name, run: () => void app.showProject(each.id) });
   for (const agent of agents) {
     const note = `${agent.name} in ${nameOf(agent.project)}`;
     commands.push({ id: `show-${agent.id}`, label: "Show agent", note, run: () => void app.show(agent) });
-    commands.push(isLive(agent.run)
+    commands.push({ id: `ask-agent-${agent.id}`, label: "Ask", note: `${note}…`, run: () => void app.showProject(agent.project).then(() => app.open({ kind: "ask_agent", project: agent.project, agent: agent.id })) });
+    commands.push({ id: `inbox-${agent.id}`, label: "Inbox of", note, run: () => void app.showInbox(agent).then(focusPanel) });
+    commands.push(isUp(agent)
       ? { id: `stop-${agent.id}`, label: "Stop agent", note, run: () => void app.stopAgent(agent.id) }
       : { id: `start-${agent.id}`, label: "Start agent", note, run: () => void app.show(agent, true).then(() => app.startAgent(agent.id)) });
     commands.push({ id: `remove-${agent.id}`, label: "Remove agent…", note, run: () => app.open({ kind: "remove_agent", agent: agent.id }) });
@@ -117,13 +130,20 @@ function toggleSidebar(app: App): void {
   }, 0);
 }
 
-/** Shows the tasks and goes to them; from within them, hides them and goes back to the pane. */
-function toggleTasks(app: App, project: string): void {
+/** Shows the tasks, the asks or the inbox and goes to them; from within them, hides them and goes back to the pane. */
+export function togglePanel(app: App, project: string, view: PanelView): void {
   const layout = app.layouts.of(project);
-  const leave = layout !== undefined && tasksPanel(layout).open && isInside(".tasks-panel");
-  app.change(project, (old) => setTasksPanel(old, { open: !leave }));
-  setTimeout(() => {
-    if (leave) focusPanes();
-    else document.querySelector<HTMLElement>(".task-list")?.focus();
-  }, 0);
+  const leave = layout !== undefined && openPanel(layout) === view && isInside(".side-panel");
+  app.change(project, (old) => setTasksPanel(old, leave ? { open: false } : { open: true, view }));
+  if (leave) setTimeout(focusPanes, 0);
+  else focusPanel();
+}
+
+/** A conversation has a field of its own; for whatever else has the focus there is the dialog, with its agent picked. */
+function askFocused(app: App, project: string): void {
+  const layout = app.layouts.of(project);
+  const agent = layout && app.agent(panesOf(layout.root).find(({ id }) => id === layout.focused)?.agent ?? null);
+  const field = document.querySelector<HTMLElement>(".pane.focused .composer textarea");
+  if (agent?.mode === "headless" && field && document.activeElement !== field) field.focus();
+  else app.open({ kind: "ask_agent", project, agent: agent?.id ?? null });
 }

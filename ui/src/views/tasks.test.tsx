@@ -184,11 +184,11 @@ describe("the list of tasks", () => {
   it("is left and hidden by keys, and its side and size are remembered", async () => {
     await open();
     await openTasks();
-    await user.click(screen.getByTestId(ids.tasksDock));
-    screen.getByTestId(ids.tasksEdge).focus();
+    await user.click(screen.getByTestId(ids.panelDock));
+    screen.getByTestId(ids.panelEdge).focus();
     await press("{ArrowUp}{ArrowUp}");
     await waitFor(() => expect(JSON.stringify(backend.world.layouts[project()])).toContain('"tasks_panel":{"open":true,"dock":"bottom","share":0.38'));
-    screen.getByTestId(ids.tasksDock).focus();
+    screen.getByTestId(ids.panelDock).focus();
     await press("{Escape}");
     expect(document.activeElement).toBe(screen.getByTestId(ids.tasksList));
     await press("{Escape}");
@@ -198,7 +198,7 @@ describe("the list of tasks", () => {
     await press(TOGGLE);
     expect(screen.queryByTestId(ids.tasksPanel)).toBeNull();
     await user.click(screen.getByTestId(ids.tasksOpen));
-    expect(screen.getByTestId(ids.tasksPanel).dataset["dock"]).toBe("bottom");
+    expect(screen.getByTestId(ids.panel).dataset["dock"]).toBe("bottom");
   });
 
   it("has only the rows in sight in the page", async () => {
@@ -330,15 +330,15 @@ describe("badges", () => {
     const one = add("one", "planner");
     const two = add("two", "planner");
     add("three", "planner");
-    await waitFor(() => expect(within(header("planner")).getByTestId(ids.paneQueued).textContent).toBe("Queued1"));
-    expect(screen.getByTestId(ids.agentQueued).dataset["count"]).toBe("1");
+    await waitFor(() => expect(within(header("planner")).getByTestId(ids.paneTaskQueued).textContent).toBe("Task queued1"));
+    expect(screen.getByTestId(ids.agentTaskQueued).dataset["count"]).toBe("1");
     expect(within(header("planner")).queryByTestId(ids.paneDone)).toBeNull();
     act(() => {
       backend.tasks.end(one);
       backend.tasks.end(two, { exit_code: 1 });
     });
     await waitFor(() => expect(within(header("planner")).getByTestId(ids.paneDone).textContent).toBe("Task done2"));
-    expect(within(header("planner")).queryByTestId(ids.paneQueued)).toBeNull();
+    expect(within(header("planner")).queryByTestId(ids.paneTaskQueued)).toBeNull();
     expect(screen.getByTestId(ids.agentDone).dataset["count"]).toBe("2");
     await user.click(within(header("planner")).getByTestId(ids.paneTitle));
     await waitFor(() => expect(within(header("planner")).queryByTestId(ids.paneDone)).toBeNull());

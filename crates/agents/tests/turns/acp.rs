@@ -64,3 +64,13 @@ fn limits_and_unknown_sessions_are_told_apart() {
     ));
     assert!(matches!(end(&error("session/load", -32000, "log in first", "null")), TurnEnd::Failed { .. }));
 }
+
+#[test]
+fn messages_are_told_apart() {
+    let of = |id: &str, words: &str| {
+        said(words).replace(r#""content""#, &format!(r#""messageId":"{id}","content""#))
+    };
+    let out = [SESSION, &of("a", "It "), &of("a", "is 4."), &of("b", "Anything else?"), &end("end_turn")]
+        .join("\n");
+    assert_eq!(ended(Acp, OK, &out, "").end, answer("It is 4.\n\nAnything else?"));
+}

@@ -93,6 +93,12 @@ pub(super) struct CreateWorkdir {
 
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
+pub(super) struct ListResidue {
+    pub(super) kind: Option<String>,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub(super) struct ListTasks {
     pub(super) state: Option<String>,
 }

@@ -1,4 +1,5 @@
-//! An event for "something was made in this directory", by inotify(7), and sockets behind long paths.
+//! An event for "something was made in this directory", by inotify(7), sockets behind long paths, and
+//! what keeps the process small.
 
 use std::mem::MaybeUninit;
 use std::os::fd::{AsRawFd, OwnedFd};
@@ -7,6 +8,20 @@ use std::path::Path;
 
 use rustix::fs::inotify;
 use tokio::io::unix::AsyncFd;
+
+/// Has the memory of large messages go back to the system as soon as they are done with: glibc's
+/// allocator keeps it once it has seen one such block freed, unless it is told a size (mallopt(3)).
+pub(super) fn give_large_blocks_back() {
+    #[cfg(target_env = "gnu")]
+    // SAFETY: mallopt(3) only sets a number, and nothing else runs yet.
+    unsafe {
+        libc::mallopt(libc::M_MMAP_THRESHOLD, LARGE_BLOCK_BYTES);
+    }
+}
+
+/// A block of so many bytes has pages of its own.
+#[cfg(target_env = "gnu")]
+const LARGE_BLOCK_BYTES: libc::c_int = 128 * 1024;
 
 /// Watches a directory for files that are made in it or moved into it.
 pub(super) struct DirectoryWatch {

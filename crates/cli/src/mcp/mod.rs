@@ -52,6 +52,7 @@ pub(crate) fn run(args: args::Mcp) -> Result<ExitCode, ApiError> {
             .map_err(|e| ApiError::failed(format!("{} cannot be resolved: {e}", socket.display())))?,
         None => socket_of_environment()?.0,
     };
+    linux::give_large_blocks_back();
     let own = Caller::from_environment();
     let caller = Caller { agent: args.agent.or(own.agent), run: args.run.or(own.run) };
     // One thread carries all calls: there are many of these processes, and each one mostly waits.

@@ -53,6 +53,7 @@ impl Server {
             "retry_task" => tasks::retry_task(cx, arguments).await,
             "create_workdir" => workdirs::create_workdir(cx, arguments).await,
             "list_workdirs" => workdirs::list_workdirs(cx, arguments).await,
+            "list_residue" => workdirs::list_residue(cx, arguments).await,
             _ => return None,
         })
     }

@@ -93,7 +93,7 @@ fn ask_agent() -> Tool {
         json!({
             "agent": {"type": "string", "minLength": 1, "description": "Name or id of the agent, as list_agents shows it."},
             "prompt": {"type": "string", "minLength": 1, "description": "The question or the order, with all that the agent must know."},
-            "timeout_s": {"type": "number", "exclusiveMinimum": 0,
+            "timeout_s": {"type": "number", "minimum": 0.001,
                 "description": "End the ask itself after so many seconds: the agent is interrupted and its background work cancelled. Left out: never."},
             "wait_s": wait_s("The ask goes on after that. Left out: as long as possible."),
             "after_children": {"type": "string", "enum": ["deliver", "follow_up"], "default": "deliver",

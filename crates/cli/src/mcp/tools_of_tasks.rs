@@ -42,7 +42,8 @@ fn run_in_background() -> Tool {
     let input = input(
         json!({
             "command": {
-                "oneOf": [
+                // Not every client's model service knows `oneOf`.
+                "anyOf": [
                     {"type": "string", "minLength": 1},
                     {"type": "array", "items": {"type": "string"}, "minItems": 1},
                 ],
@@ -50,7 +51,7 @@ fn run_in_background() -> Tool {
             },
             "cwd": {"type": "string", "description": "Where it runs; a relative path begins at your working directory, which is also the default."},
             "title": {"type": "string", "maxLength": limits::TITLE_MAX_CHARS, "description": "A short name for people."},
-            "timeout_s": {"type": "number", "exclusiveMinimum": 0, "description": "End it after so many seconds. Left out: the project's rule, or never."},
+            "timeout_s": {"type": "number", "minimum": 0.001, "description": "End it after so many seconds. Left out: the project's rule, or never."},
             "detach": {"type": "boolean", "default": false,
                 "description": "Keep it out of the ask that you are answering, like a server that is to stay: your answer does not wait for it."},
             "tty": {"type": "boolean", "default": false, "description": "Give it a terminal, for programs that insist on one."},

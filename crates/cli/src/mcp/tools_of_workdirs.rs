@@ -1,4 +1,4 @@
-//! The tools for worktrees, as a model reads of them.
+//! The tools for worktrees, and for what is left behind, as a model reads of them.
 
 use rmcp::model::Tool;
 use serde_json::{Value, json};
@@ -7,7 +7,7 @@ use super::tools::{Effect, input, list_output, maybe, output, tool};
 
 /// The tools.
 pub(super) fn all() -> Vec<Tool> {
-    vec![create_workdir(), list_workdirs()]
+    vec![create_workdir(), list_workdirs(), list_residue()]
 }
 
 fn create_workdir() -> Tool {
@@ -54,4 +54,30 @@ fn workdir() -> Value {
         "ended_ms": {"type": ["integer", "null"]},
     });
     output(fields, &["id", "path", "state"])
+}
+
+fn list_residue() -> Tool {
+    let description = "List what Carillon and its agents have left behind in this project: temp directories, logs, worktrees, \
+         branches, processes. Each row says how large it is, whose it was, and whether it may go: `safe`, `needs_consent` of \
+         the user, or `blocked`, with the reasons. It only looks; the user decides what is removed. Do not remove any of it \
+         yourself."
+        .to_owned();
+    let kinds = ["temp", "run", "log", "husk", "worktree", "branch", "process", "archive", "trash"];
+    let input = input(
+        json!({"kind": {"type": "string", "enum": kinds, "description": "Only those of this kind."}}),
+        &[],
+    );
+    let row = json!({
+        "id": {"type": "string"},
+        "kind": {"type": "string", "enum": kinds},
+        "path": {"type": ["string", "null"]},
+        "project": {"type": ["string", "null"]},
+        "owner": {"type": ["string", "null"]},
+        "bytes": maybe("integer", "How large it is."),
+        "age_ms": maybe("integer", "How old it is, in milliseconds."),
+        "verdict": {"type": "string", "enum": ["safe", "needs_consent", "blocked"]},
+        "reasons": {"type": "array", "items": {"type": "string"}},
+    });
+    let output = list_output("residue", output(row, &["id", "kind", "verdict"]));
+    tool("list_residue", "List residue", Effect::Looks, description, input, Some(output))
 }

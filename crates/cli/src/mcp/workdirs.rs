@@ -1,11 +1,11 @@
-//! The tools for worktrees.
+//! The tools for worktrees, and for what is left behind.
 
 use carillon_api::ApiError;
 use rmcp::model::{CallToolResult, JsonObject};
 use serde_json::{Value, json};
 
 use super::answers;
-use super::arguments::{self, CreateWorkdir, Nothing};
+use super::arguments::{self, CreateWorkdir, ListResidue, Nothing};
 use super::context::Context;
 
 /// Makes a worktree with a branch of its own.
@@ -31,4 +31,17 @@ pub(super) async fn list_workdirs(
         return Err(ApiError::failed("the engine's answer is no list of workdirs"));
     };
     Ok(answers::result(answers::rows("workdirs", rows)))
+}
+
+/// What is left behind in the project. Nothing is removed by looking.
+pub(super) async fn list_residue(
+    cx: &Context,
+    arguments: Option<JsonObject>,
+) -> Result<CallToolResult, ApiError> {
+    let args: ListResidue = arguments::read(arguments)?;
+    let params = json!({"kind": args.kind, "project": cx.project().await?});
+    let Value::Array(rows) = cx.engine.ask("residue_list", params).await? else {
+        return Err(ApiError::failed("the engine's answer is no list of residue"));
+    };
+    Ok(answers::result(answers::rows("residue", rows)))
 }

@@ -50,6 +50,13 @@ impl Mcp {
         self.child.id()
     }
 
+    /// Another hand on the input, for somebody who writes a whole line at once.
+    pub fn another_input(&self) -> std::fs::File {
+        use std::os::fd::AsFd;
+        let input = self.input.as_ref().expect("an open input");
+        input.as_fd().try_clone_to_owned().expect("a copy").into()
+    }
+
     pub fn write(&mut self, line: &str) {
         let input = self.input.as_mut().expect("an open input");
         input.write_all(line.as_bytes()).and_then(|()| input.write_all(b"\n")).expect("it reads");
@@ -61,6 +68,11 @@ impl Mcp {
         self.next_id += 1;
         self.write(&json!({"jsonrpc": "2.0", "id": id, "method": method, "params": params}).to_string());
         id
+    }
+
+    /// The id that the next request will have.
+    pub fn next_id(&self) -> u64 {
+        self.next_id
     }
 
     pub fn notify(&mut self, method: &str, params: Value) {

@@ -41,6 +41,9 @@ const LOOK_MAX: Duration = Duration::from_millis(20);
 enum NotHanded {
     /// The terminal is taken after all; nothing was typed.
     NotNow,
+    /// The run is over, whose end tells what becomes of the turn; or the engine is on its way out, and the
+    /// next one goes on with it.
+    Gone,
     /// It cannot be done; the reason is a sentence.
     Failed(String),
 }
@@ -60,10 +63,14 @@ impl Host {
             (self.clone(), run.clone(), turn.clone(), report.clone());
         let work = move || {
             let handed = host.hand_over_prompt(&run, &turn, &prompt);
+            if let Err(NotHanded::Failed(_)) = &handed {
+                host.leave_half_a_prompt(&run, &turn);
+            }
             host.give_back_keys(&run);
             match handed {
                 Ok(()) => report.handed_over(&turn, Ok(())),
                 Err(NotHanded::NotNow) => report.hand_over_postponed(&turn),
+                Err(NotHanded::Gone) => return,
                 Err(NotHanded::Failed(reason)) => report.handed_over(&turn, Err(reason)),
             }
             report.terminal_changed(&run);
@@ -80,8 +87,7 @@ impl Host {
     }
 
     fn hand_over_prompt(&self, run: &RunId, turn: &TurnId, prompt: &str) -> Result<(), NotHanded> {
-        let gone = || NotHanded::Failed("its terminal has ended".to_owned());
-        let outlet = self.outlet(run).filter(|outlet| outlet.is_live()).ok_or_else(gone)?;
+        let outlet = self.outlet(run).filter(|outlet| outlet.is_live()).ok_or(NotHanded::Gone)?;
         if self.was_sent_off(run, turn) {
             return Ok(());
         }
@@ -109,7 +115,10 @@ impl Host {
             self.set_mark(run, Mark::Busy, true);
         }
         lock(&self.keyboard(run)).answered = outlet.end().0;
-        give(&outlet, enter_id(turn), b"\r")?;
+        if let Err(error) = give(&outlet, enter_id(turn), b"\r") {
+            self.set_mark(run, Mark::Busy, false);
+            return Err(error);
+        }
         seam::reach("a prompt sent off");
         self.break_off_unwanted(run, &outlet);
         Ok(())
@@ -149,6 +158,13 @@ impl Host {
         if of == turn.as_str() { Form::of_word(word) } else { None }
     }
 
+    /// What was typed of a prompt stands in the line, and nobody but the user can tell how to get rid of it.
+    fn leave_half_a_prompt(&self, run: &RunId, turn: &TurnId) {
+        if carillon_supervisor::was_accepted(&self.run_dir(run), piece_id(turn, 0)).unwrap_or(true) {
+            self.take_line(run);
+        }
+    }
+
     /// The ask was over before its prompt was sent off.
     fn break_off_unwanted(&self, run: &RunId, outlet: &Outlet) {
         let keyboard = self.keyboard(run);
@@ -167,13 +183,14 @@ impl Host {
 
 /// Gives the supervisor a piece and waits until it has it.
 fn give(outlet: &Outlet, id: u128, bytes: &[u8]) -> Result<(), NotHanded> {
-    let gone = || NotHanded::Failed("its terminal has ended".to_owned());
-    let sender = outlet.sender().ok_or_else(gone)?;
-    sender.input(Some(id), bytes).map_err(|_| gone())?;
-    match outlet.pulse.wait_for_answer(id, Duration::from_millis(limits::SUPERVISOR_PATIENCE_MS)) {
+    let sender = outlet.sender().ok_or(NotHanded::Gone)?;
+    sender.input(Some(id), bytes).map_err(|_| NotHanded::Gone)?;
+    let patience = Duration::from_millis(limits::SUPERVISOR_PATIENCE_MS);
+    match outlet.pulse.wait_for_answer(id, patience) {
         Some(true) => Ok(()),
-        Some(false) => Err(gone()),
-        None if !outlet.is_live() => Err(gone()),
+        Some(false) if outlet.pulse.wait_for_end(Instant::now() + patience) => Err(NotHanded::Gone),
+        Some(false) => Err(NotHanded::Failed("its supervisor cannot note what is typed".to_owned())),
+        None if !outlet.is_live() => Err(NotHanded::Gone),
         None => Err(NotHanded::Failed("its supervisor does not answer".to_owned())),
     }
 }
@@ -192,7 +209,7 @@ fn wait_until_read(input: &Input, outlet: &Outlet) -> Result<(), NotHanded> {
             (least, progress) = (unread, Instant::now());
         }
         if !outlet.is_live() {
-            return Err(NotHanded::Failed("its terminal has ended".to_owned()));
+            return Err(NotHanded::Gone);
         }
         if progress.elapsed() > patience {
             return Err(NotHanded::Failed("its program does not read what is typed".to_owned()));

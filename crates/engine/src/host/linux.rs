@@ -1,7 +1,10 @@
-//! What Linux tells of the program of a terminal: proc(5), and its terminal's queue of input.
+//! What Linux tells of programs and their terminals: proc(5), and a terminal's queue of input; and how a
+//! thread stands back behind others.
 
+use std::ffi::OsString;
 use std::fs::{File, OpenOptions};
 use std::os::fd::OwnedFd;
+use std::os::unix::ffi::OsStringExt;
 use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::PathBuf;
 use std::time::Duration;
@@ -70,6 +73,35 @@ pub(crate) fn wait_for_an_end(pids: &[u32], patience: Duration) {
     let timeout = Timespec::try_from(patience).ok();
     // Whatever it says, who asked looks again.
     let _ = rustix::event::poll(&mut polled, timeout.as_ref());
+}
+
+/// A variable of the environment that a process was started with.
+pub(crate) fn variable(pid: u32, name: &str) -> Option<OsString> {
+    let environment = std::fs::read(format!("/proc/{pid}/environ")).ok()?;
+    let mut all = environment.split(|byte| *byte == 0);
+    let value = all.find_map(|entry| entry.strip_prefix(name.as_bytes())?.strip_prefix(b"="))?;
+    Some(OsString::from_vec(value.to_vec()))
+}
+
+/// How long a process has been there that began at this time, in clock ticks since the boot.
+pub(crate) fn age_ms(start_time: u64) -> Option<i64> {
+    let uptime = std::fs::read_to_string("/proc/uptime").ok()?;
+    let uptime_ms = (uptime.split(' ').next()?.parse::<f64>().ok()? * 1_000.0) as i64;
+    // SAFETY: sysconf(3) touches no memory of ours.
+    let ticks_per_second = unsafe { libc::sysconf(libc::_SC_CLK_TCK) };
+    let began_ms = start_time.checked_mul(1_000)?.checked_div(u64::try_from(ticks_per_second).ok()?)?;
+    Some((uptime_ms - i64::try_from(began_ms).ok()?).max(0))
+}
+
+/// Lets this thread, and what it starts, read and write only when nobody else does, and compute after the
+/// others. Where the system does not let us, it stays as it was.
+pub(crate) fn stand_back() {
+    /// From the kernel's uapi header linux/ioprio.h: the class that gets what is left, and for whom it is said.
+    const IDLE: libc::c_int = 3 << 13;
+    const WHO_PROCESS: libc::c_int = 1;
+    // SAFETY: ioprio_set(2) reads its three numbers and touches no memory; 0 is the calling thread.
+    unsafe { libc::syscall(libc::SYS_ioprio_set, WHO_PROCESS, 0, IDLE) };
+    let _ = rustix::process::nice(10);
 }
 
 /// The program's side of its terminal, opened for a look.

@@ -9,12 +9,13 @@ mod idle;
 mod injection;
 pub(crate) mod launch;
 mod line;
-mod linux;
+pub(crate) mod linux;
 mod observe;
 pub(crate) mod outlet;
 mod prompt_form;
 mod pulse;
 pub(crate) mod repository;
+pub(crate) mod residue;
 mod temp;
 mod terminal;
 mod turns;
@@ -78,6 +79,8 @@ pub struct Host {
     watched_terminals: Mutex<HashMap<RunId, bool>>,
     /// Set when what is in the trash may stay for the next start.
     sweep_cancelled: AtomicBool,
+    /// Workdirs that git is just making, by their ids.
+    making: Mutex<HashSet<String>>,
 }
 
 impl Host {
@@ -103,6 +106,7 @@ impl Host {
             keyboards: Mutex::default(),
             watched_terminals: Mutex::default(),
             sweep_cancelled: AtomicBool::new(false),
+            making: Mutex::default(),
         }
     }
 

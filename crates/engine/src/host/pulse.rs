@@ -93,6 +93,18 @@ impl Pulse {
         }
     }
 
+    /// Waits for the end of the run; false when it goes on until then.
+    pub(crate) fn wait_for_end(&self, until: Instant) -> bool {
+        let mut inside = self.inside();
+        loop {
+            let now = Instant::now();
+            if inside.over || now >= until {
+                return inside.over;
+            }
+            inside = self.wait(inside, until - now);
+        }
+    }
+
     /// Waits for the supervisor's answer to an input; `None` when there is none in time.
     pub(crate) fn wait_for_answer(&self, id: u128, patience: Duration) -> Option<bool> {
         let until = Instant::now() + patience;
@@ -170,7 +182,9 @@ mod tests {
         assert_eq!(pulse.wait_for_answer(7, Duration::ZERO), None);
         let ender = pulse.clone();
         let ended = std::thread::spawn(move || ender.finish());
+        assert!(!pulse.wait_for_end(Instant::now()) || ended.is_finished());
         assert_eq!(pulse.wait_for_answer(8, LONG), None);
+        assert!(pulse.wait_for_end(Instant::now() + LONG));
         assert!(!pulse.wait_until_quiet(LONG, Instant::now() + LONG));
         ended.join().expect("the ender");
     }

@@ -182,6 +182,14 @@ impl Host {
         }
     }
 
+    /// Something stands in the line that is not the user's and that he has to take away.
+    pub(crate) fn take_line(&self, run: &RunId) {
+        let keyboard = self.keyboard(run);
+        let mut keys = lock(&keyboard);
+        let before = std::mem::replace(&mut keys.line, Line::with(1)).chars();
+        self.note_line(run, before, 1);
+    }
+
     /// The program told that it has begun or ended something: what the user sent off has arrived.
     pub(crate) fn heard_of(&self, run: &RunId) {
         let keyboard = self.keyboard(run);

@@ -1,18 +1,23 @@
 //! Worktrees on this machine: what is made, looked at, merged, removed and brought back. Blocking;
 //! never called on the loop's thread.
 
+use std::collections::HashSet;
 use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::{Component, Path, PathBuf};
+use std::sync::{MutexGuard, PoisonError};
 
+use carillon_core::id::WorkdirId;
 use carillon_core::judge;
 use carillon_store::workdirs::WorkdirRow;
-use carillon_tidy::git::{archive, create, diff, list, look, merge, remove, restore};
+use carillon_tidy::git::{archive, create, diff, list, look, merge, names, remove, restore};
 use carillon_tidy::rules;
 
 use crate::host::Host;
+use crate::seam;
 
 pub use carillon_tidy::git::diff::Diff;
 pub use carillon_tidy::git::merge::{How, Outcome as Merged};
+pub(crate) use carillon_tidy::rules::Workdirs as Rules;
 
 /// What became of a creation that was cut short.
 pub(crate) enum Settled {
@@ -20,6 +25,8 @@ pub(crate) enum Settled {
     Made(WorkdirRow),
     /// Nothing of it is there.
     Nothing,
+    /// A git that an engine of before started is still at work there.
+    InProgress(u32),
     /// It cannot be told yet, or is not ours to clear away.
     Unclear(String),
 }
@@ -52,7 +59,7 @@ pub struct Seen {
 }
 
 impl Host {
-    fn journal(&self) -> PathBuf {
+    pub(crate) fn journal(&self) -> PathBuf {
         self.home.join("workdirs").join(".journal")
     }
 
@@ -76,6 +83,26 @@ impl Host {
         own.branch.map(|branch| branch.strip_prefix("refs/heads/").unwrap_or(&branch).to_owned())
     }
 
+    /// Whether git takes this for the name of a new branch.
+    pub(crate) fn check_new_branch(&self, dir: &Path, name: &str) -> Result<(), String> {
+        names::check_branch(dir, name).map_err(|e| e.to_string())
+    }
+
+    /// Whether a revision is the name of a branch, and not of a tag or a commit.
+    pub(crate) fn is_branch(&self, dir: &Path, name: &str) -> bool {
+        let full = format!("refs/heads/{name}");
+        names::check_branch(dir, name).is_ok() && matches!(names::commit_of(dir, &full), Ok(Some(_)))
+    }
+
+    /// Whether a creation is at work in this moment.
+    pub(crate) fn is_being_made(&self, id: &str) -> bool {
+        self.making().contains(id)
+    }
+
+    fn making(&self) -> MutexGuard<'_, HashSet<String>> {
+        self.making.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
     /// Makes the worktree of a row that is on the ledger.
     pub(crate) fn make_workdir(&self, row: &WorkdirRow, base: &str) -> Result<WorkdirRow, String> {
         let journal = self.journal();
@@ -92,9 +119,25 @@ impl Host {
             base: base.to_owned(),
         };
         let recorded = create::create(&order, &journal).map_err(|e| e.to_string())?;
+        seam::reach("worktree made");
         let mut made = with_recorded(row.clone(), recorded)?;
         made.base_branch = row.base_branch.clone();
         Ok(made)
+    }
+
+    /// From now on until [`Host::close_creation`] what is there of it is no leftover.
+    pub(crate) fn open_creation(&self, row: &WorkdirRow) {
+        self.making().insert(row.id.to_string());
+    }
+
+    /// It is not at work any more. What it may have left stays in the journal.
+    pub(crate) fn leave_creation(&self, row: &WorkdirRow) {
+        self.making().remove(row.id.as_str());
+    }
+
+    /// Creations that the journal knows, by the ids of their workdirs.
+    pub(crate) fn creations(&self) -> Vec<String> {
+        create::unfinished(&self.journal())
     }
 
     /// The ledger knows now what became of it.
@@ -102,6 +145,13 @@ impl Host {
         if let Err(error) = create::close(&self.journal(), row.id.as_str()) {
             tracing::warn!(%error, workdir = %row.id, "the journal of a creation stays");
         }
+        let _ = std::fs::remove_file(self.half_copied(row));
+        self.leave_creation(row);
+    }
+
+    /// Where a file is while it is being copied, so that a copy is whole or not there.
+    fn half_copied(&self, row: &WorkdirRow) -> PathBuf {
+        self.journal().join(format!("{}.copying", row.id))
     }
 
     pub(crate) fn settle_workdir(&self, row: &WorkdirRow) -> Result<Settled, String> {
@@ -116,17 +166,16 @@ impl Host {
                 Settled::Made(made)
             }
             create::Settled::Nothing => Settled::Nothing,
-            create::Settled::InProgress { pid } => {
-                Settled::Unclear(format!("process {pid} is at work there"))
-            }
+            create::Settled::InProgress { pid } => Settled::InProgress(pid),
             create::Settled::LeftAlone { why } => Settled::Unclear(why),
         })
     }
 
-    /// Copies the ignored files that the project's rules name; answers which it got.
+    /// Copies the ignored files that the project's rules name; answers which are there now.
     pub(crate) fn copy_into(&self, row: &WorkdirRow, names: &[String]) -> Vec<String> {
         let (from, to) = (Path::new(&row.repository), Path::new(&row.path));
-        let copied = |name: &String| match copy_one(from, to, Path::new(name)) {
+        let part = self.half_copied(row);
+        let copied = |name: &String| match copy_one(from, to, Path::new(name), &part) {
             Ok(done) => done,
             Err(error) => {
                 tracing::warn!(%error, name, "a file could not be copied into a workdir");
@@ -134,6 +183,50 @@ impl Host {
             }
         };
         names.iter().filter(|name| copied(name)).cloned().collect()
+    }
+
+    /// What git says of a worktree, and what is judged by that alone.
+    pub(crate) fn judge_by_git(
+        &self,
+        row: &WorkdirRow,
+        open_work: u32,
+        is_ours: bool,
+    ) -> Result<judge::Verdict, String> {
+        let recorded = recorded(row).ok_or("git has not made it yet")?;
+        let mut seen = look::look(&recorded).map_err(|e| e.to_string())?;
+        (seen.facts.is_ours, seen.facts.open_work) = (is_ours, open_work);
+        Ok(judge::worktree(&seen.facts))
+    }
+
+    /// Whether a removal was cut short after all was archived: then nothing is missing but files that git had
+    /// begun to take away, and it goes on without being asked for anew.
+    pub(crate) fn was_being_removed(&self, row: &WorkdirRow) -> bool {
+        let Some(recorded) = recorded(row) else { return false };
+        let reference = format!("{}{}", archive::NAMESPACE, row.id);
+        let is_archived =
+            archive::list(&recorded.repository).is_ok_and(|all| all.iter().any(|(one, _)| *one == reference));
+        is_archived && look::look(&recorded).is_ok_and(|seen| seen.lacks_only_files())
+    }
+
+    /// Clears away what a restore left that was cut short.
+    pub(crate) fn clear_unfinished_restore(&self, row: &WorkdirRow, reference: &str) {
+        let Some(recorded) = recorded(row) else { return };
+        match restore::clear_unfinished(&recorded, reference) {
+            Ok(true) => tracing::info!(workdir = %row.id, "what a restore had begun is cleared away"),
+            Ok(false) => {}
+            Err(error) => tracing::warn!(%error, workdir = %row.id, "what a restore had begun stays"),
+        }
+    }
+
+    /// Deletes the context files of workdirs that are not there any more.
+    pub(crate) fn delete_stale_contexts(&self, is_there: impl Fn(&str) -> bool) {
+        for entry in std::fs::read_dir(self.home.join("workdirs")).into_iter().flatten().flatten() {
+            let name = entry.file_name();
+            let id = name.to_str().and_then(|name| name.strip_suffix(".json"));
+            if id.is_some_and(|id| WorkdirId::parse(id).is_ok() && !is_there(id)) {
+                let _ = std::fs::remove_file(entry.path());
+            }
+        }
     }
 
     pub(crate) fn look_at(&self, row: &WorkdirRow, open_work: u32) -> Result<Seen, String> {
@@ -166,7 +259,9 @@ impl Host {
         message: &str,
     ) -> Result<Merged, String> {
         let recorded = recorded(row).ok_or("git has not made it yet")?;
-        merge::merge(&recorded, into, how, message).map_err(|e| e.to_string())
+        let merged = merge::merge(&recorded, into, how, message).map_err(|e| e.to_string())?;
+        seam::reach("worktree merged");
+        Ok(merged)
     }
 
     pub(crate) fn remove_workdir(
@@ -191,6 +286,7 @@ impl Host {
         };
         match remove::remove(&order) {
             Ok(remove::Outcome::Removed { archive, branch, branch_kept }) => {
+                seam::reach("worktree removed");
                 if let Some(why) = branch_kept {
                     tracing::info!(why, "the branch of a workdir stays");
                 }
@@ -225,6 +321,7 @@ impl Host {
             private_dir(above)?;
         }
         let restored = restore::restore(&recorded, reference, &self.home).map_err(|e| e.to_string())?;
+        seam::reach("worktree brought back");
         let base_branch = row.base_branch.clone();
         let mut back = with_recorded(row.clone(), restored.recorded)?;
         back.base_branch = base_branch;
@@ -302,22 +399,35 @@ fn private_dir(dir: &Path) -> Result<(), String> {
         .map_err(|e| format!("{} cannot be made: {e}", dir.display()))
 }
 
-/// Copies one file that is there and is a plain file inside of the repository; false when there is none.
-fn copy_one(from: &Path, to: &Path, name: &Path) -> std::io::Result<bool> {
-    if !name.components().all(|part| matches!(part, Component::Normal(_))) {
+/// Copies one file that is a plain file inside of the repository; false when there is none. One that is there
+/// already stays as it is.
+fn copy_one(from: &Path, to: &Path, name: &Path, part: &Path) -> std::io::Result<bool> {
+    if !name.components().all(|one| matches!(one, Component::Normal(_))) {
         return Ok(false);
     }
     let (source, target) = (from.join(name), to.join(name));
     let Ok(meta) = std::fs::symlink_metadata(&source) else { return Ok(false) };
-    let inside = source.canonicalize()?.starts_with(from.canonicalize()?);
-    if !meta.is_file() || !inside || target.exists() {
+    if !meta.is_file() || !source.canonicalize()?.starts_with(from.canonicalize()?) {
         return Ok(false);
     }
-    if let Some(above) = target.parent() {
-        std::fs::create_dir_all(above)?;
+    if let Ok(there) = std::fs::symlink_metadata(&target) {
+        return Ok(there.is_file());
     }
+    let above = target.parent().unwrap_or(to);
+    // A link among the directories of the commit may lead anywhere: what is not there yet is made, and where it
+    // then is has to be inside.
+    let first = above.ancestors().find(|dir| dir.exists()).unwrap_or(to);
+    if !first.canonicalize()?.starts_with(to.canonicalize()?) {
+        return Ok(false);
+    }
+    std::fs::create_dir_all(above)?;
+    let _ = std::fs::remove_file(part);
     let mode = meta.mode() & 0o777;
-    let mut out = std::fs::File::options().write(true).create_new(true).mode(mode).open(&target)?;
+    let mut out = std::fs::File::options().write(true).create_new(true).mode(mode).open(part)?;
     std::io::copy(&mut std::fs::File::open(&source)?, &mut out)?;
+    out.sync_all()?;
+    // The umask has its say at the opening; the copy is as the original.
+    out.set_permissions(std::os::unix::fs::PermissionsExt::from_mode(mode))?;
+    std::fs::rename(part, &target)?;
     Ok(true)
 }

@@ -3,12 +3,18 @@
 
 use std::path::Path;
 
+use carillon_core::limits;
+use carillon_core::residue::Kind;
 use carillon_tidy::base;
 
 use crate::config::Config;
 use crate::engine::Engine;
 use crate::error::Error;
+use crate::host::residue::{Wanted, reasons};
 use crate::host::{Host, repository};
+
+/// The first git that merges without a checkout: `git merge-tree --write-tree`, see its release notes.
+const GIT_MIN: (u32, u32) = (2, 38);
 
 /// How a check came out.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -66,26 +72,18 @@ impl Engine {
 
     /// Processes that carry the marker of a run which is over.
     fn check_processes(&self) -> Result<Check, Error> {
-        let live: Vec<String> = self.live_runs()?.into_iter().map(|row| row.id.to_string()).collect();
-        let ours = self.read(|db| {
-            let mut ids = db.prepare_cached("SELECT id FROM runs")?;
-            ids.query_map([], |row| row.get::<_, String>(0))?.collect::<Result<Vec<_>, _>>()
-        })?;
-        let strays: Vec<String> = carillon_tidy::strays::strays()
-            .into_iter()
-            .filter(|stray| ours.contains(&stray.run) && !live.contains(&stray.run))
-            .map(|stray| format!("{} ({})", stray.name, stray.pid))
-            .collect();
+        let wanted = Wanted { kinds: vec![Kind::Process], ..Wanted::default() };
+        let (strays, ..) = self.report(&wanted)?;
+        let live = self.live_runs()?.len();
         if strays.is_empty() {
-            return Ok(Check::ok(
-                "processes",
-                format!("live runs: {}; nothing is left of others", live.len()),
-            ));
+            return Ok(Check::ok("processes", format!("live runs: {live}; nothing is left of others")));
         }
+        let words: Vec<String> =
+            strays.iter().map(|item| format!("{}: {}", item.name, reasons(&item.verdict))).collect();
         Ok(Check::warn(
             "processes",
-            format!("still there after their runs: {}", strays.join(", ")),
-            "programs on the keep list are left alone on purpose; end the others by hand if you do not need them",
+            format!("still there after their runs: {}", words.join(", ")),
+            "`carillon clean --kind process` shows them, and with --apply ends those that are safe to end",
         ))
     }
 
@@ -116,7 +114,13 @@ impl Engine {
 
 /// Looks at what needs no engine.
 pub fn look_around(host: &Host, config: &Config) -> Vec<Check> {
-    vec![check_home(&config.home), check_temp(host), check_git(), check_supervisor(config)]
+    vec![
+        check_home(&config.home),
+        check_temp(host),
+        check_disk(host, config),
+        check_git(),
+        check_supervisor(config),
+    ]
 }
 
 fn check_home(home: &Path) -> Check {
@@ -168,16 +172,49 @@ fn check_temp(host: &Host) -> Check {
     }
 }
 
+/// How much room there is where logs and temporary files go.
+fn check_disk(host: &Host, config: &Config) -> Check {
+    let mut words = Vec::new();
+    let mut is_short = false;
+    let base = base::choose(host.temp_candidates()).ok().map(|base| base.path);
+    for (what, dir) in [("data directory", Some(config.home.clone())), ("temp base", base)] {
+        let Some(Ok(stat)) = dir.map(rustix::fs::statvfs) else { continue };
+        let bytes = stat.f_bavail.saturating_mul(stat.f_frsize);
+        // Some file systems have no fixed number of inodes, and tell none.
+        let inodes = (stat.f_files > 0).then_some(stat.f_favail);
+        is_short |= bytes < limits::DISK_WARN_BYTES || inodes.is_some_and(|n| n < limits::DISK_WARN_INODES);
+        let inodes = inodes.map(|n| format!(" and {n} inodes")).unwrap_or_default();
+        words.push(format!("{what}: {} MiB{inodes} free", bytes / (1024 * 1024)));
+    }
+    let detail = words.join("; ");
+    if is_short {
+        return Check::warn("disk", detail, "free some space; `carillon clean` shows what Carillon takes");
+    }
+    Check::ok("disk", detail)
+}
+
 fn check_git() -> Check {
     match repository::git(Path::new("/")).arg("--version").output() {
         Ok(output) if output.status.success() => {
-            Check::ok("git", String::from_utf8_lossy(&output.stdout).trim().to_owned())
+            let said = String::from_utf8_lossy(&output.stdout).trim().to_owned();
+            if version_of(&said).is_some_and(|version| version < GIT_MIN) {
+                let (major, minor) = GIT_MIN;
+                let hint = format!("workdirs are merged with git {major}.{minor} or later; update git");
+                return Check::warn("git", said, &hint);
+            }
+            Check::ok("git", said)
         }
         Ok(output) => {
             Check::fail("git", format!("`git --version` ended with {}", output.status), "reinstall git")
         }
         Err(error) => Check::fail("git", error.to_string(), "install git, or put it on your PATH"),
     }
+}
+
+/// Major and minor version out of `git version 2.47.3 (...)`.
+fn version_of(said: &str) -> Option<(u32, u32)> {
+    let mut numbers = said.strip_prefix("git version ")?.split(['.', ' ']);
+    Some((numbers.next()?.parse().ok()?, numbers.next()?.parse().ok()?))
 }
 
 fn check_supervisor(config: &Config) -> Check {
@@ -190,5 +227,18 @@ fn check_supervisor(config: &Config) -> Check {
             format!("{shown} is missing"),
             "reinstall Carillon: nothing can run without it",
         )
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_old_git_is_told_from_a_new_one() {
+        assert_eq!(version_of("git version 2.47.3"), Some((2, 47)));
+        assert_eq!(version_of("git version 2.37.1 (Apple Git-137.1)"), Some((2, 37)));
+        assert_eq!(version_of("something else"), None);
+        assert!(Some((2, 37)) < Some(GIT_MIN) && Some((3, 0)) > Some(GIT_MIN));
     }
 }

@@ -16,10 +16,13 @@ mod messages;
 mod output;
 mod profiles;
 mod projects;
+mod residue;
 pub(crate) mod runs;
 mod settings;
+mod settling;
 mod tasks;
 mod turns;
+mod workdir_steps;
 mod workdirs;
 
 pub use carillon_store::approvals::State as ApprovalState;
@@ -40,11 +43,13 @@ pub use messages::NewNote;
 pub use output::{OutputPage, OutputQuery, OutputWait};
 pub(crate) use profiles::resolve;
 pub use profiles::{DetectedView, NewProfile, ProfileChange};
+pub use residue::{Applied, ApplyOrder, Progress, ResidueQuery};
 pub use tasks::{NewTask, TaskView};
 pub use turns::{EventsPage, Seen, TurnView};
 
 pub use workdirs::{MergeOrder, NewWorkdir, WorkdirView};
 
 pub use crate::asks::{ChildView, final_of, reason_of};
+pub use crate::host::residue::Item as ResidueItem;
 pub use crate::host::workdirs::{Diff, How, Seen as WorkdirSeen};
 pub use carillon_store::workdirs::WorkdirRow;

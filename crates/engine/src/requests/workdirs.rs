@@ -3,19 +3,24 @@
 
 use std::path::Path;
 
-use carillon_core::id::WorkdirId;
-use carillon_core::workdir::{self, Effect, Event, State};
-use carillon_core::{limits, name, task};
-use carillon_store::db::{Db, SqlError};
+use carillon_core::id::{TaskId, WorkdirId};
+use carillon_core::name;
+use carillon_core::workdir::{Effect, Event, State};
+use carillon_store::agents;
 use carillon_store::workdirs::{self, WorkdirRow};
-use carillon_store::{agents, asks, attempts, runs, tasks};
 
 use crate::engine::Engine;
 use crate::error::Error;
-use crate::host::workdirs::{Diff, How, Merged, Removed, Seen, Settled};
-use crate::main_loop::{MainLoop, now_ms};
+use crate::host::residue::reasons;
+use crate::host::workdirs::{Diff, How, Merged, Removed, Rules, Seen};
+use crate::main_loop::now_ms;
 use crate::requests::callers::Caller;
 use crate::requests::tasks::NewTask;
+use crate::requests::workdir_steps::open_work;
+use crate::seam;
+
+/// Of a workdir whose work is not over.
+const GOES_LATER: &str = "it goes when its last task, ask or agent is over";
 
 /// A workdir to make.
 #[derive(Clone, Debug, Default)]
@@ -70,9 +75,12 @@ impl Engine {
         let id = WorkdirId::from_random(*uuid::Uuid::new_v4().as_bytes());
         let name = new.name.unwrap_or_else(|| format!("work-{}", &id.as_str()[..6]));
         name::check(&name).map_err(|e| Error::invalid(e.to_string(), "choose another name"))?;
+        let branch = format!("carillon/{name}");
+        host.check_new_branch(root, &branch).map_err(|e| Error::invalid(e, "choose another name"))?;
         let here = host.branch_of(root);
-        let base = new.base.clone().or_else(|| rules.base.clone()).or_else(|| here.clone());
-        let base_branch = new.base.or(rules.base).or(here);
+        let base = new.base.or(rules.base.clone()).or_else(|| here.clone()).unwrap_or("HEAD".to_owned());
+        // A tag or a commit is something to begin from, and nothing that work can go to.
+        let base_branch = if host.is_branch(root, &base) { Some(base.clone()) } else { here };
         let path = host.place_of_workdir(root, &name);
         let path = path.into_os_string().into_string().map_err(|path| {
             Error::failed(format!("the path {path:?} is not UTF-8"), "use another data directory")
@@ -80,7 +88,7 @@ impl Engine {
         let row = WorkdirRow {
             id,
             project: project.id.clone(),
-            branch: Some(format!("carillon/{name}")),
+            branch: Some(branch),
             name,
             repository: project.root.clone(),
             path,
@@ -95,20 +103,35 @@ impl Engine {
             created_ms: now_ms(),
             ended_ms: None,
         };
+        host.open_creation(&row);
+        let made = self.make_recorded(row.clone(), &base, &rules, new.caller);
+        host.leave_creation(&row);
+        let notes = made?;
+        let mut view = self.workdir(row.id.as_str())?;
+        view.notes.extend(notes);
+        Ok(view)
+    }
+
+    fn make_recorded(
+        &self,
+        row: WorkdirRow,
+        base: &str,
+        rules: &Rules,
+        caller: Caller,
+    ) -> Result<Vec<String>, Error> {
+        let host = &self.inner.host;
         let row = self.record_workdir(row)?;
-        let made = host.make_workdir(&row, base.as_deref().unwrap_or("HEAD"));
-        let made = match made {
-            Ok(made) => made,
-            Err(message) => {
-                let event = Event::NotMade { message: message.clone() };
-                self.step_workdir(&row.id, event, None)?;
-                host.close_creation(&row);
-                return Err(Error::failed(message, "choose another name or base"));
+        match host.make_workdir(&row, base) {
+            Ok(made) => {
+                let made = WorkdirRow { copied: host.copy_into(&made, &rules.copy), ..made };
+                self.workdir_is_made(&made, &rules.setup, caller)
             }
-        };
-        let made = WorkdirRow { copied: host.copy_into(&made, &rules.copy), ..made };
-        self.workdir_is_made(&made, &rules.setup)?;
-        self.workdir(made.id.as_str())
+            // What git may have left of it is in the journal, and is shown as a husk.
+            Err(message) => {
+                self.step_workdir(&row.id, Event::NotMade { message: message.clone() }, None)?;
+                Err(Error::failed(message, "choose another name or base"))
+            }
+        }
     }
 
     fn record_workdir(&self, row: WorkdirRow) -> Result<WorkdirRow, Error> {
@@ -128,39 +151,42 @@ impl Engine {
         })
     }
 
-    /// git has made it: the ledger knows it, then its set-up begins.
-    fn workdir_is_made(&self, made: &WorkdirRow, setup: &[String]) -> Result<(), Error> {
+    /// git has made it: the ledger knows it, then its set-up begins. Answers what the user should know.
+    pub(crate) fn workdir_is_made(
+        &self,
+        made: &WorkdirRow,
+        setup: &[String],
+        caller: Caller,
+    ) -> Result<Vec<String>, Error> {
         self.inner.host.write_context(made);
-        let row = made.clone();
-        self.step_workdir(&made.id, Event::Made, Some(row))?;
-        self.inner.host.close_creation(made);
-        if !setup.is_empty() {
-            let line = setup.join(" && ");
-            self.add_task(NewTask {
-                project: Some(made.project.to_string()),
-                owner: made.owner.as_ref().map(ToString::to_string),
-                command: vec!["sh".to_owned(), "-c".to_owned(), line],
-                cwd: Some(made.path.clone().into()),
-                title: Some(format!("set up {}", made.name)),
-                ..NewTask::default()
-            })?;
-        }
-        Ok(())
+        self.step_workdir(&made.id, Event::Made, Some(made.clone()))?;
+        Ok(self.begin_set_up(made, setup, caller))
     }
 
-    /// Compute, commit, act: one step of one workdir; answers what is to be done next.
-    fn step_workdir(
-        &self,
-        id: &WorkdirId,
-        event: Event,
-        facts: Option<WorkdirRow>,
-    ) -> Result<Vec<Effect>, Error> {
-        let id = id.clone();
-        let (row, effects) = self.request_blocking(move |inner| inner.step_workdir(&id, event, facts))?;
-        if effects.contains(&Effect::DeleteContext) {
-            self.inner.host.delete_context(&row);
+    /// Runs the set-up as a task whose id is that of the workdir, so that a repeat is the same task. The journal
+    /// is closed when the task is on the ledger: until then a start knows that it is still to come.
+    pub(crate) fn begin_set_up(&self, made: &WorkdirRow, setup: &[String], caller: Caller) -> Vec<String> {
+        let mut notes = Vec::new();
+        if !setup.is_empty() {
+            let task = NewTask {
+                id: TaskId::parse(made.id.as_str()).ok(),
+                project: Some(made.project.to_string()),
+                owner: made.owner.as_ref().map(ToString::to_string),
+                command: vec!["sh".to_owned(), "-c".to_owned(), setup.join(" && ")],
+                cwd: Some(made.path.clone().into()),
+                title: Some(format!("set up {}", made.name)),
+                // What an agent asks for is bound to what it may run.
+                caller,
+                ..NewTask::default()
+            };
+            if let Err(error) = self.add_task(task) {
+                tracing::warn!(%error, workdir = %made.id, "the set-up of a workdir cannot begin");
+                notes.push(format!("its set-up does not run: {error}"));
+            }
+            seam::reach("set-up started");
         }
-        Ok(effects)
+        self.inner.host.close_creation(made);
+        notes
     }
 
     /// The workdirs of a project, or all, with what is seen of them.
@@ -191,7 +217,7 @@ impl Engine {
         self.view_of_workdir(row)
     }
 
-    fn workdir_row(&self, key: &str) -> Result<WorkdirRow, Error> {
+    pub(crate) fn workdir_row(&self, key: &str) -> Result<WorkdirRow, Error> {
         let rows = self.read(|db| workdirs::list(db, None))?;
         // Those that are there stand first, so a name means them rather than a tombstone.
         let named: Vec<_> = rows.iter().filter(|row| row.name == key || row.path == key).collect();
@@ -234,6 +260,10 @@ impl Engine {
         let into = order.into.or_else(|| row.base_branch.clone()).ok_or_else(|| {
             Error::invalid("nothing says which branch gets its work", "name one with --into")
         })?;
+        if row.branch.as_deref() == Some(into.as_str()) {
+            let message = format!("{into} is the branch of the workdir itself");
+            return Err(Error::invalid(message, "name the branch that gets its work with --into"));
+        }
         let message = format!("Merge {} into {into}", row.branch.as_deref().unwrap_or(&row.name));
         let refused = |message: String| Error::refused(message, "commit or take away what is in the way");
         let merged = self.inner.host.merge_workdir(&row, &into, order.how, &message).map_err(refused)?;
@@ -254,8 +284,12 @@ impl Engine {
             let effects = self.step_workdir(&row.id, event, None)?;
             if effects.contains(&Effect::BeginRemoval) {
                 let mut view = self.finish_removal(&row.id, false)?;
-                if let State::Active { refused: Some(reason) } = &view.row.state {
-                    view.notes.push(format!("merged, but the worktree stays: {reason}"));
+                match &view.row.state {
+                    State::Active { refused: Some(reason) } => {
+                        view.notes.push(format!("merged, but the worktree stays: {reason}"));
+                    }
+                    State::Merged { .. } => view.notes.push(GOES_LATER.to_owned()),
+                    _ => {}
                 }
                 return Ok(view);
             }
@@ -277,18 +311,48 @@ impl Engine {
         if !effects.contains(&Effect::BeginRemoval) {
             return self.workdir(row.id.as_str());
         }
-        let view = self.finish_removal(&row.id, true)?;
+        let mut view = self.finish_removal(&row.id, true)?;
         match &view.row.state {
             State::Active { refused: Some(reason) } => {
                 let message = format!("workdir {:?} stays: {reason}", view.row.name);
-                Err(Error::refused(message, "nothing was removed; see to the reason and try again"))
+                return Err(Error::refused(message, "nothing was removed; see to the reason and try again"));
             }
-            _ => Ok(view),
+            State::Abandoned { .. } => view.notes.push(GOES_LATER.to_owned()),
+            State::Tombstoned { .. } => view.notes.extend(self.agents_without_directory(&view.row)?),
+            _ => {}
         }
+        Ok(view)
+    }
+
+    /// Agents that worked in a workdir which is gone.
+    fn agents_without_directory(&self, row: &WorkdirRow) -> Result<Vec<String>, Error> {
+        let all = self.read(agents::list)?;
+        let inside = all.iter().filter(|agent| Path::new(&agent.workdir).starts_with(&row.path));
+        Ok(inside.map(|agent| format!("agent {} has no directory now", agent.name)).collect())
+    }
+
+    /// Removes a workdir for the cleaning, which has looked whether it may go. Answers why it stays.
+    pub(crate) fn clean_workdir(&self, id: &WorkdirId, consent: bool) -> Result<Result<(), String>, Error> {
+        let _alone = self.work_alone();
+        let row = self.workdir_row(id.as_str())?;
+        let known = self.known_residue()?;
+        let verdict = self.inner.host.judge_workdir(&row, true, &known);
+        if !verdict.allows(consent) {
+            return Ok(Err(reasons(&verdict)));
+        }
+        // Only the user's own word is one that a start after a crash goes by.
+        let by = if consent { "user" } else { "the cleaning" };
+        let event = Event::CancelRequested { by: by.to_owned(), keep: false, open_work: 0 };
+        self.step_workdir(&row.id, event, None)?;
+        Ok(match self.finish_removal(&row.id, consent)?.row.state {
+            State::Tombstoned { .. } => Ok(()),
+            State::Active { refused: Some(reason) } => Err(reason),
+            _ => Err(GOES_LATER.to_owned()),
+        })
     }
 
     /// Archives and removes a workdir that is merged or abandoned, as far as its work is over.
-    fn finish_removal(&self, id: &WorkdirId, consent: bool) -> Result<WorkdirView, Error> {
+    pub(crate) fn finish_removal(&self, id: &WorkdirId, consent: bool) -> Result<WorkdirView, Error> {
         let begun = id.clone();
         let began = self.request_blocking(move |inner| {
             let Some(row) = inner.store.read(|db| workdirs::get(db, &begun))? else { return Ok(false) };
@@ -306,7 +370,7 @@ impl Engine {
         self.workdir(id.as_str())
     }
 
-    fn remove_now(&self, id: &WorkdirId, consent: bool) -> Result<(), Error> {
+    pub(crate) fn remove_now(&self, id: &WorkdirId, consent: bool) -> Result<(), Error> {
         let row = self.workdir_row(id.as_str())?;
         let removed = self.inner.host.remove_workdir(&row, 0, consent);
         let removed = removed.unwrap_or_else(Removed::Refused);
@@ -327,6 +391,13 @@ impl Engine {
         let _alone = self.work_alone();
         let row = self.workdir_row(key)?;
         self.step_workdir(&row.id, Event::RestoreRequested, None)?;
+        let all = self.read(|db| workdirs::list(db, Some(&row.project)))?;
+        let is_taken =
+            |one: &WorkdirRow| one.ended_ms.is_none() && (one.name == row.name || one.path == row.path);
+        if all.iter().any(is_taken) {
+            let message = format!("there is another workdir {:?} now", row.name);
+            return Err(Error::refused(message, "merge or remove that one first"));
+        }
         let State::Tombstoned { archive_ref: Some(reference), .. } = &row.state else {
             return self.workdir(row.id.as_str());
         };
@@ -349,124 +420,4 @@ impl Engine {
             Ok(())
         })
     }
-
-    /// Goes on with workdirs that were on their way when the engine went away, or whose last task or
-    /// ask has ended since.
-    pub(crate) fn settle_workdirs(&self, rows: Vec<WorkdirRow>) {
-        for row in rows {
-            let _alone = self.work_alone();
-            // Somebody may have gone on with it meanwhile.
-            let now = self.read(|db| workdirs::get(db, &row.id)).ok().flatten();
-            let Some(row) = now.filter(|now| now.state == row.state) else { continue };
-            if let Err(error) = self.settle_workdir(&row) {
-                tracing::warn!(%error, workdir = %row.id, "a workdir could not be gone on with");
-            }
-        }
-    }
-
-    /// Workdirs that are being made, or going.
-    pub(crate) fn workdirs_on_their_way(&self) -> Vec<WorkdirRow> {
-        self.read(workdirs::on_their_way).unwrap_or_default()
-    }
-
-    fn work_alone(&self) -> std::sync::MutexGuard<'_, ()> {
-        self.inner.workdir_work.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
-    }
-
-    fn settle_workdir(&self, row: &WorkdirRow) -> Result<(), Error> {
-        let open = self.read(|db| open_work(db, row))?;
-        for effect in workdir::resume(&row.state, open) {
-            match effect {
-                Effect::SettleCreation => self.settle_creation(row)?,
-                // Nobody is there who could consent: what needs it stays.
-                Effect::BeginRemoval => drop(self.finish_removal(&row.id, false)?),
-                Effect::Remove => self.remove_now(&row.id, false)?,
-                Effect::SetUp
-                | Effect::CancelWork
-                | Effect::DeleteContext
-                | Effect::Restore
-                | Effect::TellOwner => {}
-            }
-        }
-        Ok(())
-    }
-
-    fn settle_creation(&self, row: &WorkdirRow) -> Result<(), Error> {
-        match self.inner.host.settle_workdir(row) {
-            Ok(Settled::Made(made)) => self.workdir_is_made(&made, &[]),
-            Ok(Settled::Nothing) => {
-                let message = "Carillon ended while it was made".to_owned();
-                self.step_workdir(&row.id, Event::NotMade { message }, None).map(drop)
-            }
-            Ok(Settled::Unclear(why)) | Err(why) => {
-                tracing::warn!(why, workdir = %row.id, "what is left of a creation is not clear");
-                Ok(())
-            }
-        }
-    }
-}
-
-impl MainLoop {
-    fn step_workdir(
-        &mut self,
-        id: &WorkdirId,
-        event: Event,
-        facts: Option<WorkdirRow>,
-    ) -> Result<(WorkdirRow, Vec<Effect>), Error> {
-        let row = self.store.read(|db| workdirs::get(db, id))?.ok_or_else(|| Error::NotFound {
-            what: "workdir",
-            name: id.to_string(),
-            hint: "`carillon workdirs list` shows them".to_owned(),
-        })?;
-        let (state, effects) = workdir::step(&row.state, event).map_err(|rejected| {
-            let message = format!("workdir {:?} is {}: {}", row.name, row.state.word(), in_words(rejected));
-            Error::refused(message, "`carillon workdirs list` shows how it stands")
-        })?;
-        self.marks.push("workdir changed");
-        self.store.write(|tx| {
-            if let Some(facts) = &facts {
-                workdirs::set_made(tx, facts)?;
-            }
-            let not_kept =
-                facts.as_ref().map_or_else(|| row.not_kept.clone(), |facts| facts.not_kept.clone());
-            workdirs::set_state(tx, &WorkdirRow { not_kept, ..row.clone() }, &state, now_ms())
-        })?;
-        Ok((row, effects))
-    }
-}
-
-fn in_words(rejected: workdir::Rejected) -> &'static str {
-    match rejected {
-        workdir::Rejected::StillCreating => "it is not made yet",
-        workdir::Rejected::AlreadyMade => "it is made already",
-        workdir::Rejected::AlreadyMerged => "it was merged already",
-        workdir::Rejected::AlreadyAbandoned => "it is given up already",
-        workdir::Rejected::AlreadyRemoving => "it is on its way out",
-        workdir::Rejected::AlreadyGone => "it is gone",
-        workdir::Rejected::NotRemoving => "it is not on its way out",
-        workdir::Rejected::NotGone => "it is still there",
-        workdir::Rejected::OpenWork => "some of its work is not over",
-        workdir::Rejected::NotDone => "nobody has said that it may go",
-        workdir::Rejected::NothingToRestore => "there is nothing that would bring it back",
-    }
-}
-
-/// Tasks, asks and agents of a workdir that are not over.
-pub(crate) fn open_work(db: &Db, row: &WorkdirRow) -> Result<u32, SqlError> {
-    let inside = |path: &str| Path::new(path).starts_with(&row.path);
-    let mut open = 0;
-    for task in tasks::list(db, Some(&row.project), None, limits::TASKS_LOOKED_AT)? {
-        if inside(&task.task.cwd) {
-            let over =
-                attempts::latest(db, &task.task.id)?.is_some_and(|a| task::State::is_terminal(&a.state));
-            open += u32::from(!over);
-        }
-    }
-    for agent in agents::list(db)?.iter().filter(|agent| inside(&agent.workdir)) {
-        let live = runs::newest_of(db, &agent.id)?.is_some_and(|run| !run.state.is_terminal());
-        let asked =
-            asks::going_on_with(db, &agent.id)?.iter().any(|ask| ask.callee.as_ref() == Some(&agent.id));
-        open += u32::from(live) + u32::from(asked);
-    }
-    Ok(open)
 }

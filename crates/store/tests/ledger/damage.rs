@@ -140,8 +140,8 @@ fn newest_first_page(log: &std::path::Path) -> (u64, Vec<u8>) {
     let bytes = std::fs::read(log).expect("the log");
     let page = usize::try_from(u32::from_be_bytes(bytes[8..12].try_into().unwrap())).unwrap();
     let frames = (HEADER..bytes.len()).step_by(FRAME_HEADER + page);
-    let starts = frames.filter(|at| bytes[*at..*at + 4] == 1u32.to_be_bytes());
-    let at = starts.last().expect("page 1 is in each commit") + FRAME_HEADER;
+    let mut starts = frames.filter(|at| bytes[*at..*at + 4] == 1u32.to_be_bytes());
+    let at = starts.next_back().expect("page 1 is in each commit") + FRAME_HEADER;
     (at as u64, bytes[at..at + page].to_vec())
 }
 

@@ -192,7 +192,8 @@ fn hooked(event: &str, json: Option<&String>) -> Result<(), Box<dyn Error>> {
     let call = hook::hear(adapter, event, &text, now_ms);
     let line = json!({ "event": event, "session": call.session, "seen": call.seen.map(hook_json), "raw": String::from_utf8_lossy(&text) });
     let mut log = OpenOptions::new().append(true).create(true).open(std::env::var("TEST_HOOKS")?)?;
-    Ok(writeln!(log, "{line}")?)
+    // In one write: several hooks may do this at the same time.
+    Ok(log.write_all(format!("{line}\n").as_bytes())?)
 }
 
 fn hook_json(seen: HookSeen) -> Value {

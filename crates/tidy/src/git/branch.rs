@@ -36,8 +36,7 @@ pub fn look(repository: &Path, name: &str, base_branch: Option<&str>) -> Result<
     names::check_branch(repository, name)?;
     let full = format!("refs/heads/{name}");
     let Some(tip) = names::value_of(repository, &full)? else { return Ok(None) };
-    let checkout =
-        list::worktrees(repository)?.into_iter().find(|one| one.branch.as_deref() == Some(name));
+    let checkout = list::worktrees(repository)?.into_iter().find(|one| one.branch.as_deref() == Some(name));
     let only_here = names::own_commits(repository, &[&tip], &[&full], &[])?;
     let base = match base_branch {
         Some(base) if only_here > 0 => names::value_of(repository, &format!("refs/heads/{base}"))?,

@@ -303,7 +303,12 @@ fn settle_entry(entry: &Entry) -> Result<Settled, Error> {
         Some(_) if has_files && !is_only_a_checkout(entry)? => {
             return alone("it is not complete, and there are files in it that the checkout did not make");
         }
-        Some(_) => drop_entry(entry)?,
+        Some(_) if has_files => drop_entry(entry)?,
+        // git may have died before its way back was written, and would not remove what it cannot enter.
+        Some(_) => {
+            clear_husk(&entry.path)?;
+            drop_entry(entry)?;
+        }
     }
     cleared(entry)
 }

@@ -267,7 +267,15 @@ fn put_in_place(recorded: &Recorded, stage: &Path, path: &Path) -> Result<(), Er
 fn attach_branch(path: &Path, about: &About, notes: &mut Vec<String>) -> Result<(), Error> {
     let Some(branch) = &about.branch else { return Ok(()) };
     let full = format!("refs/heads/{branch}");
-    let is_used = list::worktrees(path)?.iter().any(|one| one.branch.as_ref() == Some(branch));
+    let on_it: Vec<PathBuf> = list::worktrees(path)?
+        .into_iter()
+        .filter(|one| one.branch.as_ref() == Some(branch))
+        .map(|one| one.path)
+        .collect();
+    if on_it.iter().any(|one| one == path) {
+        return Ok(());
+    }
+    let is_used = !on_it.is_empty();
     match names::value_of(path, &full)? {
         None => names::keep(path, &full, &about.head)?,
         Some(tip) if tip == about.head && !is_used => {}

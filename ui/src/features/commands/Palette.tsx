@@ -21,7 +21,7 @@ export function Palette({ commands }: { commands: Command[] }) {
   const [text, setText] = useState("");
   const [at, setAt] = useState(0);
   const list = useRef<HTMLUListElement>(null);
-  const found = useMemo(() => commands.filter((command) => contains(command, text)), [commands, text]);
+  const found = useMemo(() => ranked(commands.filter((command) => contains(command, text)), text), [commands, text]);
 
   useEffect(() => {
     list.current?.querySelector('[aria-selected="true"]')?.scrollIntoView?.({ block: "nearest" });
@@ -57,6 +57,16 @@ export function Palette({ commands }: { commands: Command[] }) {
       </ul>
     </Dialog>
   );
+}
+
+/** A name in which a word begins with what was typed comes before one that has it somewhere inside. */
+function ranked(commands: Command[], text: string): Command[] {
+  const words = text.toLowerCase().split(/\s+/).filter(Boolean);
+  const begins = (command: Command) => {
+    const name = ` ${command.label} ${command.note ?? ""}`.toLowerCase();
+    return words.every((word) => name.includes(` ${word}`));
+  };
+  return [...commands.filter(begins), ...commands.filter((command) => !begins(command))];
 }
 
 function contains(command: Command, text: string): boolean {

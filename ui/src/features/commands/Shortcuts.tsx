@@ -2,7 +2,7 @@ import "./commands.css";
 import { useApp } from "../../state/app";
 import { Dialog } from "../../shared/Dialog";
 import { Keys } from "../../shared/Keys";
-import { type Chord, chordKeys, SHORTCUTS, TASK_KEYS } from "../../shared/keys";
+import { ASK_KEYS, type Chord, chordKeys, COMPOSER_KEYS, SHORTCUTS, TASK_KEYS } from "../../shared/keys";
 import { ids } from "../../shared/testids";
 
 export function ShortcutsDialog() {
@@ -13,17 +13,25 @@ export function ShortcutsDialog() {
         <div>
           <Group title="Window" />
           <Group title="Terminal" />
+          <Plain title="Conversation and notes" lines={COMPOSER_KEYS} />
         </div>
         <div>
           <Group title="Panes" />
-          <section aria-label="List of tasks">
-            <h3>List of tasks</h3>
-            <dl>{TASK_KEYS.map(({ label, keys }) => <Line key={label} label={label} keys={keys.map(chordKeys)} />)}</dl>
-          </section>
+          <Plain title="List of tasks" lines={TASK_KEYS} />
+          <Plain title="Asks" lines={ASK_KEYS} />
         </div>
       </div>
       <p className="muted">All other keys go to the program in the pane.</p>
     </Dialog>
+  );
+}
+
+function Plain({ title, lines }: { title: string; lines: readonly { label: string; keys: Chord[] }[] }) {
+  return (
+    <section aria-label={title}>
+      <h3>{title}</h3>
+      <dl>{lines.map(({ label, keys }) => <Line key={label} label={label} keys={keys.map(chordKeys)} />)}</dl>
+    </section>
   );
 }
 

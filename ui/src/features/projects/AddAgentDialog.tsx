@@ -2,13 +2,14 @@
 
 import { type KeyboardEvent, useEffect, useMemo, useState } from "react";
 import { type BackendError, toBackendError } from "../../backend/backend";
-import type { Id } from "../../generated/api";
+import type { AgentMode, Id } from "../../generated/api";
 import { freeName, useApp } from "../../state/app";
 import { useQuery } from "../../state/query";
 import { Button } from "../../shared/Button";
 import { Dialog } from "../../shared/Dialog";
 import { ErrorText } from "../../shared/ErrorText";
 import { ids } from "../../shared/testids";
+import { AgentFields, type Fields } from "./AgentFields";
 import { type Choice, choicesOf } from "./choices";
 
 interface Props { project: Id; beside: boolean }
@@ -21,6 +22,8 @@ export function AddAgentDialog({ project, beside }: Props) {
   const projectName = useQuery(app.projects).data?.find(({ id }) => id === project)?.name;
   const [picked, setPicked] = useState<string | null>(null);
   const [typedName, setTypedName] = useState<string | null>(null);
+  const [mode, setMode] = useState<AgentMode>("terminal");
+  const [fields, setFields] = useState<Fields>({ role: "", workdir: "" });
   const [busy, setBusy] = useState(false);
   const [error, setError] = useState<BackendError | null>(null);
 
@@ -42,7 +45,7 @@ export function AddAgentDialog({ project, beside }: Props) {
     setBusy(true);
     setError(null);
     try {
-      await app.addAgent({ project, name: name.trim(), profile: choice.source, beside });
+      await app.addAgent({ project, name: name.trim(), profile: choice.source, mode, role: fields.role.trim(), workdir: fields.workdir.trim(), beside });
     } catch (reason) {
       setError(toBackendError(reason));
       setBusy(false);
@@ -58,7 +61,7 @@ export function AddAgentDialog({ project, beside }: Props) {
             onChange={(event) => { setTypedName(event.target.value); setError(null); }} />
         </label>
         <Button onClick={app.closeDialog}>Cancel</Button>
-        <Button look="primary" icon="play" type="submit" busy={busy} disabled={!choice || name.trim() === ""} testid={ids.addAgentStart}>Start</Button>
+        <Button look="primary" icon={mode === "terminal" ? "play" : "plus"} type="submit" busy={busy} disabled={!choice || name.trim() === ""} testid={ids.addAgentStart}>{mode === "terminal" ? "Start" : "Add"}</Button>
       </>}>
       <div className="choices" role="radiogroup" aria-label="What to start" onKeyDown={moveBetweenChoices}>
         {choices.map((each) => (
@@ -73,6 +76,7 @@ export function AddAgentDialog({ project, beside }: Props) {
           <button type="button" className="link" onClick={() => app.open({ kind: "settings", page: "profiles" })}>add a profile</button> for a program of your own.
         </p>
       )}
+      <AgentFields mode={mode} onMode={setMode} fields={fields} onFields={(part) => { setFields({ ...fields, ...part }); setError(null); }} />
       {error && <ErrorText error={error} />}
     </Dialog>
   );

@@ -2,14 +2,20 @@ import type { Agent, Project } from "../../generated/api";
 import { useApp } from "../../state/app";
 import { useQuery } from "../../state/query";
 import { isLive } from "../../state/words";
+import { isUp } from "../../state/ask-words";
 import { Confirm } from "../../shared/Confirm";
 import { plural } from "../../shared/text";
 
 export function RemoveAgentDialog({ agent }: { agent: Agent }) {
   const app = useApp();
+  const headless = agent.mode === "headless";
+  const running = headless ? agent.turn !== null : isUp(agent);
   return (
-    <Confirm title={`Remove ${agent.name}?`} yes={isLive(agent.run) ? "Stop and remove" : "Remove"} onClose={app.closeDialog} onYes={() => app.removeAgent(agent.id)}>
-      <p>{isLive(agent.run) ? "It is running and will be stopped. " : ""}Its screen and its log go with it. Files in {agent.workdir} stay as they are.</p>
+    <Confirm title={`Remove ${agent.name}?`} yes={running ? "Stop and remove" : "Remove"} onClose={app.closeDialog} onYes={() => app.removeAgent(agent.id)}>
+      <p>
+        {running ? "It is running and will be stopped. " : ""}{headless ? "Its conversation and its inbox go" : "Its screen, its log and its inbox go"} with it, and whoever waits for
+        its answer is told so. Files in {agent.workdir} stay as they are.
+      </p>
     </Confirm>
   );
 }

@@ -185,6 +185,7 @@ const isBare = (event: KeyboardEvent) => !event.ctrlKey && !event.altKey && !eve
 
 function nothingYet(task: Task, state: LogState): string {
   if (state.kind === "loading") return "Loading…";
+  if (task.state === "awaiting_approval") return "It waits until somebody approves it.";
   if (task.state === "queued") return "It waits for its turn.";
   return isOver(task) ? "Nothing was printed." : "Nothing was printed yet.";
 }
@@ -194,6 +195,6 @@ function statusOf(task: Task, state: LogState, follows: boolean): string {
   const parts = [task.log_truncated ? `${size}, truncated: its middle is not kept` : size];
   if (state.busy === "earlier") parts.push("loading what came before…");
   else if (state.busy === "later") parts.push("loading what follows…");
-  else if (!isOver(task) && task.state !== "queued") parts.push(follows && !state.later ? "following" : "not following");
+  else if (task.state === "starting" || task.state === "running") parts.push(follows && !state.later ? "following" : "not following");
   return parts.join(" · ");
 }

@@ -3,10 +3,9 @@ import { useApp } from "../../state/app";
 import { useStore } from "../../state/store";
 import { isOver, type Pending, taskState } from "../../state/words";
 import { pendingOf } from "../../state/work";
-import { useNow } from "../../shared/hooks";
+import { Elapsed } from "../../shared/Elapsed";
 import { Icon } from "../../shared/Icon";
 import { ids } from "../../shared/testids";
-import { duration } from "../../shared/text";
 
 /** A task's state as a sign in a colour; the word is there, too. */
 export function TaskMark({ task, pending }: { task: Task; pending: Pending | null }) {
@@ -28,13 +27,7 @@ export function Duration({ task }: { task: Task }) {
   if (task.started_ms === null) return null;
   return (
     <span className="task-duration muted" data-testid={ids.taskDuration}>
-      {isOver(task) ? duration((task.ended_ms ?? task.started_ms) - task.started_ms) : <Live since_ms={task.started_ms} />}
+      <Elapsed since_ms={task.started_ms} until_ms={isOver(task) ? task.ended_ms ?? task.started_ms : null} />
     </span>
   );
-}
-
-function Live({ since_ms }: { since_ms: number }) {
-  const passed = useNow(1000) - since_ms;
-  // Tenths that stand still for a second would be a lie.
-  return <>{passed < 9_950 ? `${Math.max(0, Math.floor(passed / 1000))} s` : duration(passed)}</>;
 }

@@ -1,16 +1,14 @@
-// The tasks of a project, beside its panes or below them: what runs, what waits, what ended, and what can be done about it.
+// The tasks of a project, in the panel beside its panes: what runs, what waits, what ended, and what can be done about it.
 
-import { type KeyboardEvent, type PointerEvent, useCallback, useEffect, useMemo, useRef, useState } from "react";
+import { type KeyboardEvent, useCallback, useMemo, useRef, useState } from "react";
 import "./tasks.css";
 import type { Id } from "../../generated/api";
-import { PANEL_SHARE, setTasksPanel, tasksPanel, type TasksPanel as Panel } from "../../state/layout";
 import { useApp } from "../../state/app";
 import { useQuery } from "../../state/query";
 import { useStore } from "../../state/store";
 import { useProjectWorkState } from "../../state/work-state";
-import { Button, IconButton } from "../../shared/Button";
+import { Button } from "../../shared/Button";
 import { ErrorText } from "../../shared/ErrorText";
-import { withKeys } from "../../shared/keys";
 import { ids } from "../../shared/testids";
 import { plain } from "../../shared/text";
 import { type Chip, CHIPS, filtered, type Filter, NO_FILTER } from "./filter";
@@ -26,13 +24,11 @@ interface Props {
 
 export function TasksPanel({ project, onLeave }: Props) {
   const app = useApp();
-  const layout = useStore(app.layouts.state)[project];
   const choice = useStore(app.view).chosenTasks[project];
   const work = useProjectWorkState(project);
   const agents = useQuery(app.agents).data;
   const root = useQuery(app.projects).data?.find(({ id }) => id === project)?.root ?? "";
   const [filter, setFilter] = useState<Filter>(NO_FILTER);
-  const box = useRef<HTMLElement>(null);
   const list = useRef<HTMLDivElement>(null);
   const search = useRef<HTMLInputElement>(null);
 
@@ -42,18 +38,12 @@ export function TasksPanel({ project, onLeave }: Props) {
   const tasks = useMemo(() => filtered(work, filter, ownerOf), [work, filter, ownerOf]);
   const chosen = tasks.find(({ id }) => id === choice?.task);
   const detail = choice?.detail ? chosen : undefined;
-  const panel = layout && tasksPanel(layout);
-  if (!panel) return null;
 
   const closeDetail = () => {
     app.chooseTask(project, { detail: false });
     list.current?.focus();
   };
   const newTask = () => app.open({ kind: "new_task", project });
-  const close = () => {
-    app.change(project, (old) => setTasksPanel(old, { open: false }));
-    onLeave();
-  };
 
   const escape = (target: Element) => {
     if (target === search.current && filter.text !== "") setFilter({ ...filter, text: "" });
@@ -84,98 +74,51 @@ export function TasksPanel({ project, onLeave }: Props) {
     setFilter({ ...filter, chips });
   };
 
-  const size = `${panel.share * 100}%`;
   return (
-    <>
-      <PanelEdge panel={panel} box={() => box.current!.parentElement!.getBoundingClientRect()} onShare={(share) => app.change(project, (old) => setTasksPanel(old, { share }))} />
-      <aside ref={box} className={`tasks-panel ${panel.dock}`} style={panel.dock === "right" ? { width: size } : { height: size }} aria-label="Tasks"
-        data-testid={ids.tasksPanel} data-dock={panel.dock} onKeyDown={keyDown}>
-        <header className="tasks-head">
-          <h2>Tasks</h2>
-          <span className="grow" />
-          <Button look="quiet" icon="plus" onClick={newTask} title="New task (N)" testid={ids.taskNew}>New task…</Button>
-          <DockButton panel={panel} onDock={(dock) => app.change(project, (old) => setTasksPanel(old, { dock }))} />
-          <IconButton icon="close" label={withKeys("Hide the tasks", "tasks")} onClick={close} testid={ids.tasksClose} />
-        </header>
-        <div className="tasks-body">
-          <div className="tasks-left">
-            <div className="tasks-filter">
-              <input ref={search} className="input" type="text" placeholder="Filter ( / )" aria-label="Filter the tasks" value={filter.text} spellCheck={false} autoComplete="off"
-                data-testid={ids.tasksFilter} onChange={(event) => setFilter({ ...filter, text: event.target.value })} />
-              <div className="chips" role="group" aria-label="States">
-                {CHIPS.map(({ chip, label, states }) => {
-                  const count = states.reduce((sum, state) => sum + work.byState[state].length, 0);
-                  return (
-                    <button key={chip} type="button" className="chip" aria-pressed={filter.chips.has(chip)} onClick={() => flip(chip)} data-testid={ids.tasksChip} data-chip={chip}>
-                      {label}{count > 0 && <span className="chip-count">{count}</span>}
-                    </button>
-                  );
-                })}
-              </div>
-            </div>
-            {work.error && <ErrorText error={work.error} />}
-            <div className="tasks-room">
-              <TaskList ref={list} project={project} tasks={tasks} places={work.places} ownerOf={ownerOf} />
-              {tasks.length === 0 && !work.error && (
-                <div className="tasks-empty muted" data-testid={ids.tasksEmpty}>
-                  {!work.loaded ? <p role="status">Loading…</p> : work.tasks.length > 0 ? (
-                    <>
-                      <p>No task fits the filter.</p>
-                      <Button look="quiet" onClick={() => setFilter(NO_FILTER)}>Show all</Button>
-                    </>
-                  ) : (
-                    <>
-                      <p>A command that runs in the background is shown here: yours, and those that agents start.</p>
-                      <Button icon="plus" onClick={newTask}>New task…</Button>
-                    </>
-                  )}
-                </div>
+    <div className="tasks-body" data-testid={ids.tasksPanel} onKeyDown={keyDown}>
+      <div className="tasks-left">
+        <div className="tasks-filter">
+          <input ref={search} className="input" type="text" placeholder="Filter ( / )" aria-label="Filter the tasks" value={filter.text} spellCheck={false} autoComplete="off"
+            data-testid={ids.tasksFilter} onChange={(event) => setFilter({ ...filter, text: event.target.value })} />
+          <div className="chips" role="group" aria-label="States">
+            {CHIPS.map(({ chip, label, states }) => {
+              const count = states.reduce((sum, state) => sum + work.byState[state].length, 0);
+              return (
+                <button key={chip} type="button" className="chip" aria-pressed={filter.chips.has(chip)} onClick={() => flip(chip)} data-testid={ids.tasksChip} data-chip={chip}>
+                  {label}{count > 0 && <span className="chip-count">{count}</span>}
+                </button>
+              );
+            })}
+          </div>
+        </div>
+        {work.error && <ErrorText error={work.error} />}
+        <div className="tasks-room">
+          <TaskList ref={list} project={project} tasks={tasks} places={work.places} ownerOf={ownerOf} />
+          {tasks.length === 0 && !work.error && (
+            <div className="tasks-empty muted" data-testid={ids.tasksEmpty}>
+              {!work.loaded ? <p role="status">Loading…</p> : work.tasks.length > 0 ? (
+                <>
+                  <p>No task fits the filter.</p>
+                  <Button look="quiet" onClick={() => setFilter(NO_FILTER)}>Show all</Button>
+                </>
+              ) : (
+                <>
+                  <p>A command that runs in the background is shown here: yours, and those that agents start.</p>
+                  <Button icon="plus" onClick={newTask}>New task…</Button>
+                </>
               )}
             </div>
-            {tasks.length > 0 && !detail && <p className="tasks-hint muted clip">{OPEN_HINT}</p>}
-          </div>
-          {detail && <TaskDetail key={detail.id} project={project} task={detail} owner={ownerOf(detail.owner)} root={root} onClose={closeDetail} />}
+          )}
         </div>
-      </aside>
-    </>
+        {tasks.length > 0 && !detail && <p className="tasks-hint muted clip">{OPEN_HINT}</p>}
+      </div>
+      {detail && <TaskDetail key={detail.id} project={project} task={detail} owner={ownerOf(detail.owner)} root={root} onClose={closeDetail} />}
+    </div>
   );
 }
 
-function DockButton({ panel, onDock }: { panel: Panel; onDock: (dock: Panel["dock"]) => void }) {
-  const right = panel.dock === "right";
-  return (
-    <IconButton icon={right ? "dockBottom" : "dockRight"} label={right ? "Move to the bottom" : "Move to the right"} onClick={() => onDock(right ? "bottom" : "right")} testid={ids.tasksDock} />
-  );
-}
-
-const STEP = 0.02;
-
-/** The edge by which the panel is made larger or smaller. */
-function PanelEdge({ panel, box, onShare }: { panel: Panel; box: () => DOMRect; onShare: (share: number) => void }) {
-  const [dragging, setDragging] = useState(false);
-  const right = panel.dock === "right";
-  const drag = (event: PointerEvent) => {
-    if (!dragging) return;
-    const outer = box();
-    onShare(right ? (outer.right - event.clientX) / outer.width : (outer.bottom - event.clientY) / outer.height);
-  };
-  const begin = (event: PointerEvent<HTMLDivElement>) => {
-    if (event.button !== 0) return;
-    event.preventDefault();
-    event.currentTarget.setPointerCapture(event.pointerId);
-    setDragging(true);
-  };
-  const keyDown = (event: KeyboardEvent) => {
-    const [more, less] = right ? ["ArrowLeft", "ArrowRight"] : ["ArrowUp", "ArrowDown"];
-    if (event.key !== more && event.key !== less) return;
-    event.preventDefault();
-    onShare(panel.share + (event.key === more ? STEP : -STEP));
-  };
-  useEffect(() => setDragging(false), [panel.dock]);
-  return (
-    <div className={`tasks-edge ${panel.dock} ${dragging ? "dragging" : ""}`} role="separator" tabIndex={0} data-testid={ids.tasksEdge}
-      aria-orientation={right ? "vertical" : "horizontal"} aria-label="Edge of the tasks; arrow keys move it"
-      aria-valuenow={Math.round(panel.share * 100)} aria-valuemin={PANEL_SHARE.min * 100} aria-valuemax={PANEL_SHARE.max * 100}
-      onPointerDown={begin} onPointerMove={drag} onPointerUp={() => setDragging(false)} onPointerCancel={() => setDragging(false)} onKeyDown={keyDown} />
-  );
+/** For the head of the panel. */
+export function NewTaskButton({ project }: { project: Id }) {
+  const app = useApp();
+  return <Button look="quiet" icon="plus" onClick={() => app.open({ kind: "new_task", project })} title="New task (N)" testid={ids.taskNew}>New task…</Button>;
 }

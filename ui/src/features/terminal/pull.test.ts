@@ -1,13 +1,13 @@
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
 import { BackendError, type PullRequest } from "../../backend/backend";
 import { decodeFrame, encodeFrame, type Frame } from "../../backend/frame";
-import { type PullState, Puller, type Screen } from "./pull";
+import { PIECE_BYTES, piecesOf, type PullState, Puller, type Screen } from "./pull";
 
 const text = (bytes: Uint8Array) => new TextDecoder().decode(bytes);
 const bytes = (words: string) => new TextEncoder().encode(words);
 
 function frame(part: Partial<Frame>): Frame {
-  return { kind: "bytes", ended: false, next_offset: 0, cols: 80, rows: 24, payload: new Uint8Array(0), ...part };
+  return { kind: "bytes", ended: false, screen_only: false, next_offset: 0, cols: 80, rows: 24, payload: new Uint8Array(0), ...part };
 }
 
 /** An engine whose answers, and a screen whose readiness, are given by hand. */
@@ -81,6 +81,58 @@ describe("the pull loop", () => {
     puller.close();
   });
 
+  /** In mid-flood: the screen has come without what stands above it. */
+  async function inFlood() {
+    const begun = begin();
+    begun.requests[0]!.answer({ kind: "snapshot", next_offset: 1 });
+    await settle();
+    begun.requests[1]!.answer({ kind: "snapshot", screen_only: true, next_offset: 5_000_000, payload: bytes("flood") });
+    await settle();
+    return begun;
+  }
+
+  it("attaches anew when a flood has passed, once", async () => {
+    const { requests, shown, states, puller } = await inFlood();
+    requests[2]!.answer({ kind: "snapshot", screen_only: true, next_offset: 9_000_000, payload: bytes("more") });
+    await settle();
+    requests[3]!.answer({ next_offset: 9_500_000, payload: new Uint8Array(500_000) });
+    await settle();
+    expect(requests.slice(2).map(({ offset }) => offset)).toEqual([5_000_000, 9_000_000, 9_500_000]);
+    requests[4]!.answer({ next_offset: 9_500_000 });
+    await settle();
+    expect(requests[5]!.offset).toBe(null);
+    requests[5]!.answer({ kind: "snapshot", next_offset: 9_500_000, payload: bytes("everything") });
+    await settle();
+    expect(shown.at(-1)).toBe("snapshot 80x24 everything");
+    requests[6]!.answer({ next_offset: 9_500_000 });
+    await settle();
+    expect(requests[7]!.offset).toBe(9_500_000);
+    expect(requests.map(({ wait_ms }) => wait_ms < 1_000)).toEqual([false, false, true, true, true, true, false, false]);
+    expect(states).toEqual(["attaching", "live"]);
+    puller.close();
+  });
+
+  it("does not wait for silence where a flood has become a trickle", async () => {
+    const { requests, puller } = await inFlood();
+    requests[2]!.answer({ next_offset: 5_000_009, payload: bytes("a trickle") });
+    await settle();
+    expect(requests[3]!.offset).toBe(null);
+    puller.close();
+  });
+
+  it("brings the scrollback back also when the run ends in a flood", async () => {
+    const { requests, shown, states, finished } = await inFlood();
+    requests[2]!.answer({ ended: true, next_offset: 5_900_000, payload: new Uint8Array(900_000) });
+    await settle();
+    expect(requests[3]!.offset).toBe(null);
+    expect(states.at(-1)).toBe("live");
+    requests[3]!.answer({ kind: "snapshot", ended: true, next_offset: 5_900_000, payload: bytes("all") });
+    await finished;
+    expect(shown.at(-1)).toBe("snapshot 80x24 all");
+    expect(states.at(-1)).toBe("ended");
+    expect(requests.length).toBe(4);
+  });
+
   it("asks again from the same place when nothing came", async () => {
     const { requests, shown, puller } = begin();
     requests[0]!.answer({ kind: "snapshot", next_offset: 4 });
@@ -149,11 +201,25 @@ describe("the pull loop", () => {
   });
 });
 
+describe("the pieces", () => {
+  it("are all of the bytes, in their order, and never none", () => {
+    for (const length of [0, 1, PIECE_BYTES, PIECE_BYTES + 1, 5 * PIECE_BYTES - 1]) {
+      const bytes = Uint8Array.from({ length }, (_, at) => at % 251);
+      const pieces = piecesOf(bytes);
+      expect(pieces.length).toBe(Math.max(1, Math.ceil(length / PIECE_BYTES)));
+      expect(Buffer.concat(pieces).equals(bytes)).toBe(true);
+    }
+  });
+});
+
 describe("the frame", () => {
   it("has the header that the engine writes", () => {
     const answer = new ArrayBuffer(26);
     new Uint8Array(answer).set([1, 0, 0, 0, 1, 0, 0, 0, 0, 0, 0, 0, 1, 0, 0, 0, 120, 0, 40, 0, 0, 0, 0, 0, 104, 105]);
-    expect(decodeFrame(answer)).toEqual({ kind: "snapshot", ended: true, next_offset: 2 ** 32, cols: 120, rows: 40, payload: bytes("hi") });
+    expect(decodeFrame(answer)).toEqual({ kind: "snapshot", ended: true, screen_only: false, next_offset: 2 ** 32, cols: 120, rows: 40, payload: bytes("hi") });
+    new Uint8Array(answer).set([2], 4);
+    expect(decodeFrame(answer)).toMatchObject({ ended: false, screen_only: true });
+    expect(decodeFrame(encodeFrame(frame({ screen_only: true, ended: true })))).toMatchObject({ ended: true, screen_only: true });
   });
 
   it("is refused when it is cut or unknown", () => {

@@ -1,5 +1,6 @@
 // The pull loop of one view: it asks for what follows an offset, hands it to the screen, and asks again only when the screen has
-// taken it. One request is in flight, so a flood waits in the run's log (and becomes a snapshot) and never in the window.
+// taken it. One request is in flight, so a flood waits in the run's log (and becomes a snapshot) and never in the window. In a flood
+// the snapshots are of the screen alone; when it has passed, the view attaches anew, which brings the scrollback back.
 
 import { type Backend, type BackendError, toBackendError } from "../../backend/backend";
 import { decodeFrame, type Frame } from "../../backend/frame";
@@ -23,13 +24,27 @@ export type PullState =
   | { kind: "gone"; error: BackendError };
 
 export const WAIT_MS = 15_000;
+/** A flood has passed when nothing comes for so long, or only so little at a time. */
+export const CALM_MS = 250;
+const CALM_BYTES = 64 * 1024;
+/** xterm.js (6.0.0) lets others have their turn between two writes, but not within one. This much takes it a few milliseconds. */
+export const PIECE_BYTES = 16 * 1024;
 const BACKOFF_MS = [250, 500, 1_000, 2_000, 5_000];
 /** A run that has just been made may not be known to the reader yet, so "not found" is final only after this many answers. */
 const NOT_FOUND_MAX = 4;
 
+/** The bytes in pieces that a screen takes in one go; at least one, which may be empty. */
+export function piecesOf(bytes: Uint8Array): Uint8Array[] {
+  const count = Math.max(1, Math.ceil(bytes.length / PIECE_BYTES));
+  return Array.from({ length: count }, (_, at) => bytes.subarray(at * PIECE_BYTES, (at + 1) * PIECE_BYTES));
+}
+
 export class Puller {
   #offset: number | null = null;
   #failures = 0;
+  #attached = false;
+  /** The screen is without what stands above it. */
+  #screenOnly = false;
   #closed = false;
   #paused = false;
   #wake: (() => void) | null = null;
@@ -72,18 +87,22 @@ export class Puller {
   /** Answers true when nothing more will come. */
   async #once(): Promise<boolean> {
     const { cols, rows } = this.screen.size();
-    const answer = await this.backend.terminalPull({ run: this.run, offset: this.#offset, cols, rows, wait_ms: WAIT_MS });
+    const answer = await this.backend.terminalPull({ run: this.run, offset: this.#offset, cols, rows, wait_ms: this.#screenOnly ? CALM_MS : WAIT_MS });
     if (this.#closed) return true;
     const frame = decodeFrame(answer);
     if (frame.kind === "snapshot") await this.screen.replace(frame);
     else if (frame.payload.byteLength > 0) await this.screen.append(frame.payload);
     if (this.#closed) return true;
-    const first = this.#offset === null || this.#failures > 0;
-    this.#offset = frame.next_offset;
+    if (frame.kind === "snapshot") this.#screenOnly = frame.screen_only;
+    const again = this.#screenOnly && (frame.ended || (frame.kind === "bytes" && frame.payload.byteLength < CALM_BYTES));
+    const first = !this.#attached || this.#failures > 0;
+    this.#offset = again ? null : frame.next_offset;
+    this.#attached = true;
     this.#failures = 0;
-    if (frame.ended) this.changed({ kind: "ended" });
+    const ended = frame.ended && !again;
+    if (ended) this.changed({ kind: "ended" });
     else if (first) this.changed({ kind: "live" });
-    return frame.ended;
+    return ended;
   }
 
   async #failed(error: BackendError): Promise<boolean> {

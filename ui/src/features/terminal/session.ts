@@ -12,7 +12,7 @@ import { shortcutOf } from "../../shared/keys";
 import { clipboardWrite, harmlessPaste, needsWarning } from "./clipboard";
 import { correctContrast } from "./contrast";
 import { InputQueue } from "./input";
-import { type PullState, Puller } from "./pull";
+import { piecesOf, type PullState, Puller } from "./pull";
 import { silence } from "./silence";
 import "./styles";
 import { DARK, LIGHT, MONO } from "./themes";
@@ -87,7 +87,7 @@ export class TerminalSession {
     this.#puller = new Puller(backend, run, {
       size: () => ({ cols: this.terminal.cols, rows: this.terminal.rows }),
       replace: (frame) => this.#replace(frame),
-      append: (bytes) => new Promise((resolve) => this.terminal.write(bytes, resolve)),
+      append: (bytes) => this.#write(bytes),
     }, (state) => this.#pulled(state));
     this.#input = new InputQueue((data) => backend.call("terminal_write", { run, data }), (error) => hooks.failed(error));
     this.#wire();
@@ -240,8 +240,16 @@ export class TerminalSession {
     this.#asking = true; // The snapshot's size is that of the past; the run must not be told of it.
     if (frame.cols >= 2 && frame.rows >= 1) terminal.resize(frame.cols, frame.rows);
     this.#asking = tell;
-    await new Promise<void>((resolve) => terminal.write(frame.payload, resolve));
+    await this.#write(frame.payload);
     this.fit();
+  }
+
+  /** In pieces, so that another terminal can show an echo meanwhile. Resolves when all of it has been taken. */
+  #write(bytes: Uint8Array): Promise<void> {
+    const pieces = piecesOf(bytes);
+    const last = pieces.pop()!;
+    for (const piece of pieces) this.terminal.write(piece);
+    return new Promise((resolve) => this.terminal.write(last, resolve));
   }
 
   #pulled(state: PullState): void {
