@@ -14,6 +14,9 @@ const ASK = { match: "ask bob", after_tool: false, tool_calls: [{ name: "~ask_ag
 const TOLD = { match: "ask bob", after_tool: true, times: 0, text: "Bob said: {{tool_result}}" };
 const HELLO = { match: "say hello", times: 0, text: "Hello there.\nHow are you?" };
 
+/** Long enough to be seen in pieces, and without a repetition, which Gemini CLI would take for a loop. */
+const HALF = Array.from({ length: 60 }, (_, at) => `Half of answer ${at * at}.`).join(" ");
+
 /** A refusal in the words of each API that says when the limit ends, two hours ahead. */
 const LIMITS = {
   anthropic: {
@@ -160,7 +163,7 @@ export const CASES = {
   },
   "dropped connection": {
     skip: (stage) => (stage.name === "acp-opencode" ? "by this protocol a new try looks like the rest of the broken one" : null),
-    turns: [{ match: "say hello", times: 1, drop: "mid", chunk_delay: 10, text: "Half of an answer that never comes to its end. ".repeat(20) }, HELLO],
+    turns: [{ match: "say hello", times: 1, drop: "mid", chunk_delay: 10, text: HALF }, HELLO],
     async run(stage) {
       const turn = await stage.turn({ prompt: "say hello" });
       // Some try again, some give up. Half an answer is never the final.

@@ -6,6 +6,9 @@ mod support;
 
 mod answers;
 mod asks;
+mod clean;
+mod clean_cut_short;
+mod clean_many;
 mod crowds;
 mod exits;
 mod flat;
@@ -17,3 +20,7 @@ mod tasks;
 mod temp;
 mod terminals;
 mod unfriendly;
+mod untouched;
+mod workdirs;
+mod workdirs_cut_short;
+mod workdirs_made;

@@ -19,6 +19,10 @@ use crate::{inner, limit, plain, text as words};
 /// Exit code of a turn that the API refused with status 429: the status, cut to a byte.
 const TOO_MANY_REQUESTS: i32 = 429 & 0xff;
 
+/// What it says when it stops by itself in the middle of an answer: once it believes to be in a loop, or has taken as
+/// many steps as the settings allow.
+const BREAKS: [&str; 2] = ["Loop detected", "session turns"];
+
 /// What stands before the error of a request on standard error, with all that the CLI knows of it.
 const API_ERROR: &str = "Error when talking to Gemini API";
 
@@ -69,6 +73,8 @@ struct Gathered {
     /// What it had said when it last used a tool.
     said_before: String,
     last_error: String,
+    /// It broke off what it was saying, and calls that a success.
+    broke_off: bool,
     result: Option<Value>,
 }
 
@@ -87,9 +93,16 @@ pub(crate) fn outcome(exit: Exit, out: &[u8], errors: &[u8], now_ms: i64) -> Out
 fn gather(all: &mut Gathered, event: Value) {
     match text(&event, "/type") {
         "init" => all.session = Some(text(&event, "/session_id").to_owned()).filter(|id| !id.is_empty()),
-        "message" if text(&event, "/role") == "assistant" => all.said.push_str(text(&event, "/content")),
+        "message" if text(&event, "/role") == "assistant" => {
+            all.broke_off = false;
+            all.said.push_str(text(&event, "/content"));
+        }
         "tool_use" if !all.said.trim().is_empty() => all.said_before = std::mem::take(&mut all.said),
-        "error" => text(&event, "/message").clone_into(&mut all.last_error),
+        "error" => {
+            let message = text(&event, "/message");
+            all.broke_off = BREAKS.iter().any(|words| message.contains(words));
+            message.clone_into(&mut all.last_error);
+        }
         "result" => all.result = Some(event),
         _ => {}
     }
@@ -97,6 +110,9 @@ fn gather(all: &mut Gathered, event: Value) {
 
 fn end_of(all: &Gathered, exit: Exit, errors: &[u8], now_ms: i64) -> TurnEnd {
     let Some(result) = &all.result else { return without_result(exit, errors) };
+    if all.broke_off {
+        return TurnEnd::Failed { reason: words::cleaned(all.last_error.as_bytes()) };
+    }
     if text(result, "/status") == "success" {
         let last = [&all.said, &all.said_before].map(|said| words::cleaned(said.as_bytes()));
         let answer = last.into_iter().find(|said| !said.is_empty());

@@ -287,6 +287,21 @@ fn a_hook_never_disturbs_the_program_that_calls_it() {
 }
 
 #[test]
+fn a_hook_does_not_wait_for_an_engine_that_hangs() {
+    use support::fake_engine::FakeEngine;
+    let engine = FakeEngine::started(|_, _| {
+        std::thread::sleep(std::time::Duration::from_secs(3600));
+        Err("failed")
+    });
+    let mut command = Command::new(CARILLON);
+    command.env_clear().env("CARILLON_RUN", "0".repeat(32)).env("CARILLON_SOCKET", engine.socket());
+    let begun = std::time::Instant::now();
+    let mut child = command.args(["hook", "Stop", "{}"]).stdin(Stdio::null()).spawn().unwrap();
+    assert!(support::wait(&mut child).success());
+    assert!(begun.elapsed().as_secs() < 4, "{:?}", begun.elapsed());
+}
+
+#[test]
 fn whoever_stops_waiting_says_so() {
     use support::fake_engine::{FakeEngine, ask};
     let engine = FakeEngine::started(|method, params| match method {
@@ -350,10 +365,10 @@ fn the_demo_agent_on_a_terminal_takes_a_pasted_prompt_and_tells_its_answer() {
     world.wait_for_text("tess", "demo agent");
     world.write("tess", "say typed\r");
     world.wait_for_text("tess", "\ntyped");
-    let answer = world.ok(&["ask", "tess", "say one\nsay two"]);
+    let answer = world.ok(&["ask", "tess", "say one\nsay two", "--wait", "20s"]);
     assert_eq!(answer["final"].as_str().map(str::trim), Some("one\ntwo"), "{answer}");
     let long = format!("say {}", "z".repeat(100_000));
-    let answer = world.ok(&["ask", "tess", &long]);
+    let answer = world.ok(&["ask", "tess", &long, "--wait", "20s"]);
     assert_eq!(answer["final"].as_str().map(|text| text.trim().len()), Some(100_000));
     world.write("tess", "bye\r");
     assert_eq!(world.wait_until_over("tess")["run"]["reason"], "exited 0");

@@ -220,17 +220,20 @@ impl Engine {
         let far = Duration::from_secs(24 * 3_600);
         // Read before anybody can ask for more: only these were cut short.
         let cut_short = self.workdirs_on_their_way();
+        self.inner.host.begin_journal();
+        let clearing = self.inner.residue.clone();
         let work = move || {
-            if let Some(inner) = weak.upgrade() {
+            if let (Some(_busy), Some(inner)) = (clearing.begin_work(), weak.upgrade()) {
                 Self { inner }.recover_workdirs(cut_short);
             }
-            while let Some(inner) = weak.upgrade() {
+            while let (Some(busy), Some(inner)) = (clearing.begin_work(), weak.upgrade()) {
                 let seen = newest.get();
                 let engine = Self { inner };
                 let waiting = engine.workdirs_on_their_way();
                 engine
                     .settle_workdirs(waiting.into_iter().filter(|row| row.state.waits_for_work()).collect());
                 drop(engine);
+                drop(busy);
                 while newest.get() == seen && weak.strong_count() > 0 {
                     newest.wait(seen, Instant::now() + far);
                 }

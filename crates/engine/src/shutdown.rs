@@ -44,6 +44,9 @@ impl Engine {
             let _ = closed.recv_timeout(rest);
         }
         let _ = std::fs::remove_file(&self.inner.paths.socket);
+        // A git that is at work ends by itself; the next start finds what it did.
+        let share = Duration::from_millis(limits::SHUTDOWN_LOOP_MS);
+        self.inner.residue.wait_until_idle(until.min(Instant::now() + share));
     }
 
     /// Nothing starts from here on. Answers how many runs are live. A loop that does not answer (its

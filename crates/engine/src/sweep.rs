@@ -5,7 +5,7 @@
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use carillon_core::limits;
 use carillon_core::residue::{Kind, goes_by_itself};
@@ -33,6 +33,19 @@ pub(crate) struct Clearing {
     /// The same, for what looks often.
     is_stopping: AtomicBool,
     woken: Condvar,
+    /// Threads that hold the engine just now.
+    busy: Mutex<usize>,
+    idle: Condvar,
+}
+
+/// Somebody holds the engine, and with it the data directory.
+pub(crate) struct Busy<'a>(&'a Clearing);
+
+impl Drop for Busy<'_> {
+    fn drop(&mut self) {
+        *self.0.busy.lock().unwrap_or_else(PoisonError::into_inner) -= 1;
+        self.0.idle.notify_all();
+    }
 }
 
 impl Clearing {
@@ -94,6 +107,24 @@ impl Clearing {
         self.is_stopping.load(Ordering::Relaxed)
     }
 
+    /// Said by a thread of the background before it takes hold of the engine; what it gets is dropped after that.
+    /// None when the engine is on its way out.
+    pub(crate) fn begin_work(&self) -> Option<Busy<'_>> {
+        let mut busy = self.busy.lock().unwrap_or_else(PoisonError::into_inner);
+        if self.is_stopping() {
+            return None;
+        }
+        *busy += 1;
+        Some(Busy(self))
+    }
+
+    /// Waits until no thread of the background holds the engine, at most until then.
+    pub(crate) fn wait_until_idle(&self, until: Instant) {
+        let busy = self.busy.lock().unwrap_or_else(PoisonError::into_inner);
+        let rest = until.saturating_duration_since(Instant::now());
+        let _ = self.idle.wait_timeout_while(busy, rest, |busy| *busy > 0);
+    }
+
     /// Rests until the next sweep; false when there is to be none.
     fn rest(&self, pause: Duration) -> bool {
         let stopping = self.stopping.lock().unwrap_or_else(PoisonError::into_inner);
@@ -116,12 +147,14 @@ impl Engine {
         let work = move || {
             linux::stand_back();
             let mut is_first = true;
-            while let Some(inner) = weak.upgrade() {
+            while let Some(busy) = clearing.begin_work() {
+                let Some(inner) = weak.upgrade() else { return };
                 let engine = Self { inner };
                 if let Err(error) = engine.sweep(is_first) {
                     tracing::warn!(%error, "a sweep was not finished; the next one goes on");
                 }
                 drop(engine);
+                drop(busy);
                 is_first = false;
                 if !clearing.rest(pause()) {
                     return;
@@ -144,6 +177,9 @@ impl Engine {
             self.request_blocking(MainLoop::sweep_runs)?;
             let creating = self.workdirs_on_their_way().into_iter();
             self.settle_workdirs(creating.filter(|row| row.state == WorkdirState::Creating).collect());
+        }
+        if clearing.is_stopping() {
+            return Ok(());
         }
         let kinds = vec![Kind::Process, Kind::Run, Kind::Husk, Kind::Branch, Kind::Archive];
         let (items, listing, known) = self.report(&Wanted { kinds, ..Wanted::default() })?;

@@ -77,6 +77,15 @@ fn other_errors_are_failures() {
 }
 
 #[test]
+fn an_answer_that_it_broke_off_is_not_the_final() {
+    let warning = r#"{"type":"error","severity":"warning","message":"Loop detected, stopping execution"}"#;
+    let out = [INIT, &said("half of an half of an"), warning, DONE].join("\n");
+    assert_eq!(ended(Gemini, OK, &out, "").end, failed("Loop detected, stopping execution"));
+    let out = [INIT, &said("half"), warning, TOOL, &said("It is 4."), DONE].join("\n");
+    assert_eq!(ended(Gemini, OK, &out, "").end, answer("It is 4."));
+}
+
+#[test]
 fn a_conversation_that_is_not_there_is_unknown() {
     let errors =
         "Error resuming session: Invalid session identifier \"01fa8197\".\n  Searched for sessions in /x.\n";

@@ -205,6 +205,9 @@ impl Listing {
     }
 }
 
+/// Judges what there is of one kind.
+type Judge = fn(&Host, &Listing, &Known, &mut Vec<Item>);
+
 impl Host {
     /// Lists what is there. The ledger is read afterwards.
     pub(crate) fn list_residue(&self, projects: &[Project], wanted: &Wanted) -> Listing {
@@ -219,7 +222,7 @@ impl Host {
             listing.trashes = self.trashes();
         }
         if wanted.has(Kind::Husk) || wanted.has(Kind::Worktree) {
-            listing.creations = carillon_tidy::git::create::unfinished(&self.journal());
+            listing.creations = self.creations();
         }
         if [Kind::Worktree, Kind::Branch, Kind::Archive].iter().any(|kind| wanted.has(*kind)) {
             listing.repositories = self.repositories(projects);
@@ -234,7 +237,7 @@ impl Host {
     /// Judges what was listed, and measures it when that is wanted.
     pub(crate) fn judge_residue(&self, listing: &Listing, known: &Known, wanted: &Wanted) -> Vec<Item> {
         let mut items = Vec::new();
-        let judges: [(Kind, fn(&Host, &Listing, &Known, &mut Vec<Item>)); 9] = [
+        let judges: [(Kind, Judge); 9] = [
             (Kind::Process, Host::judge_processes),
             (Kind::Temp, Host::judge_temps),
             (Kind::Run, Host::judge_runs),

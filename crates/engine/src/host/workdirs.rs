@@ -22,7 +22,7 @@ pub(crate) use carillon_tidy::rules::Workdirs as Rules;
 /// What became of a creation that was cut short.
 pub(crate) enum Settled {
     /// git had finished it.
-    Made(WorkdirRow),
+    Made(Box<WorkdirRow>),
     /// Nothing of it is there.
     Nothing,
     /// A git that an engine of before started is still at work there.
@@ -137,7 +137,15 @@ impl Host {
 
     /// Creations that the journal knows, by the ids of their workdirs.
     pub(crate) fn creations(&self) -> Vec<String> {
-        create::unfinished(&self.journal())
+        let entries = std::fs::read_dir(self.journal()).into_iter().flatten().flatten();
+        let id =
+            |entry: std::fs::DirEntry| Some(entry.file_name().to_str()?.strip_suffix(".json")?.to_owned());
+        entries.filter_map(id).collect()
+    }
+
+    /// Forgets entries that were not even written to their end. Only at a start: later, one may be at it.
+    pub(crate) fn begin_journal(&self) {
+        create::unfinished(&self.journal());
     }
 
     /// The ledger knows now what became of it.
@@ -156,14 +164,14 @@ impl Host {
 
     pub(crate) fn settle_workdir(&self, row: &WorkdirRow) -> Result<Settled, String> {
         let journal = self.journal();
-        if !create::unfinished(&journal).iter().any(|id| id == row.id.as_str()) {
+        if !self.creations().iter().any(|id| id == row.id.as_str()) {
             return Ok(Settled::Nothing);
         }
         Ok(match create::settle(&journal, row.id.as_str()).map_err(|e| e.to_string())? {
             create::Settled::Complete(recorded) => {
                 let mut made = with_recorded(row.clone(), recorded)?;
                 made.base_branch = row.base_branch.clone();
-                Settled::Made(made)
+                Settled::Made(Box::new(made))
             }
             create::Settled::Nothing => Settled::Nothing,
             create::Settled::InProgress { pid } => Settled::InProgress(pid),

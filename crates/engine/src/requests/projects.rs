@@ -18,7 +18,8 @@ impl Engine {
         self.read(projects::list)
     }
 
-    /// The project that `key` names: a name, an id, a start of an id, or a path in its repository.
+    /// The project that `key` names: a name, an id, a start of an id, or a path in its repository
+    /// or in one of its workdirs.
     pub fn project(&self, key: &str) -> Result<Project, Error> {
         let all = self.projects()?;
         if Path::new(key).is_absolute() {
@@ -26,6 +27,13 @@ impl Engine {
             // The innermost root wins when one repository lies within another.
             let holds = |p: &&Project| path.starts_with(&p.root);
             if let Some(project) = all.iter().filter(holds).max_by_key(|p| p.root.len()) {
+                return Ok(project.clone());
+            }
+            // A workdir lies outside of the root, and belongs to its project all the same.
+            let workdirs = self.read(|db| workdirs::list(db, None))?;
+            let around = workdirs.iter().find(|row| row.ended_ms.is_none() && path.starts_with(&row.path));
+            if let Some(project) = around.and_then(|row| all.iter().find(|project| project.id == row.project))
+            {
                 return Ok(project.clone());
             }
         }

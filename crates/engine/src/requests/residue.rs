@@ -291,6 +291,8 @@ impl Engine {
 
     /// A worktree of ours without a row gets one, so that there is a tombstone which brings it back.
     fn take_unlisted(&self, item: &Item, row: &WorkdirRow, consent: bool) -> Result<Taken, Error> {
+        // Nobody brings it back in this moment.
+        let alone = self.work_alone();
         let verdict = self.inner.host.judge_workdir(row, false, &self.known_residue()?);
         if !verdict.allows(consent) {
             return Ok(Err(reasons(&verdict)));
@@ -314,6 +316,7 @@ impl Engine {
             })?;
             Ok(())
         })?;
+        drop(alone);
         self.take_worktree(item, &id, consent)
     }
 

@@ -122,7 +122,7 @@ impl Engine {
                 let rules = self.inner.host.workdir_rules(made.repository.as_ref()).unwrap_or_default();
                 let copied = self.inner.host.copy_into(&made, &rules.copy);
                 let caller = Caller { agent: made.owner.as_ref().map(ToString::to_string), run: None };
-                self.workdir_is_made(&WorkdirRow { copied, ..made }, &rules.setup, caller)?;
+                self.workdir_is_made(&WorkdirRow { copied, ..*made }, &rules.setup, caller)?;
             }
             Ok(Settled::Nothing) => {
                 let message = "Carillon ended while it was made".to_owned();

@@ -2,6 +2,7 @@
 
 use carillon_core::id::{MessageId, RunId, TurnId};
 use carillon_core::message::State;
+use carillon_core::turn::State as TurnState;
 use carillon_engine::requests::{Caller, MessageRow, NewNote};
 use carillon_engine::world::TerminalFacts;
 
@@ -108,4 +109,48 @@ fn what_a_program_may_have_read_before_it_died_is_told_again_as_a_repeat() {
     stage.world.wait_for(1, |asked| matches!(asked, Asked::ClearUp { .. }));
     let back = message(&stage, &id);
     assert_eq!((back.state, back.repeated), (State::Pending, true));
+}
+
+/// The directory of the run, where a program's word is kept.
+fn make_run_dir(stage: &Stage) -> std::path::PathBuf {
+    let dir = stage.home().join("runs").join(run(stage).as_str());
+    std::fs::create_dir_all(&dir).expect("a directory");
+    dir
+}
+
+fn hear(stage: &Stage, event: &str) {
+    let data = serde_json::json!({"text": "done"});
+    stage.engine.hear_hook(run(stage).as_str(), event, &data).expect("heard");
+}
+
+#[test]
+fn a_program_may_end_its_turn_before_the_report_of_the_hand_over_comes() {
+    let stage = Stage::new(OnLaunch::Begin);
+    stage.start("treble");
+    make_run_dir(&stage);
+    stage.world.set_hand_over(OnHandOver::Silent);
+    let id = send(&stage, "hello");
+    let turn = hand_overs(&stage).remove(0).0;
+    hear(&stage, "turn_ended");
+    assert!(matches!(message(&stage, &id).state, State::Delivered { .. }));
+    stage.world.report(&run(&stage)).handed_over(&turn, Ok(()));
+    settle(&stage);
+    let turns = stage.engine.turns("treble", None).expect("turns");
+    assert_eq!(turns.len(), 1);
+    assert!(matches!(&turns[0].row.state, TurnState::Final { text } if text == "done"), "{turns:?}");
+}
+
+#[test]
+fn the_end_of_a_turn_that_was_broken_off_is_that_of_no_other() {
+    let stage = Stage::new(OnLaunch::Begin);
+    stage.start("treble");
+    let dir = make_run_dir(&stage);
+    stage.world.set_terminal(&run(&stage), TerminalFacts { tells_ends: true, ..TerminalFacts::default() });
+    std::fs::write(dir.join("broken-off"), "").expect("a mark");
+    let id = send(&stage, "hello");
+    assert_eq!(hand_overs(&stage).len(), 1);
+    hear(&stage, "turn_ended");
+    assert!(matches!(message(&stage, &id).state, State::Claimed { .. }), "it goes on");
+    hear(&stage, "turn_ended");
+    assert!(matches!(message(&stage, &id).state, State::Delivered { .. }));
 }

@@ -215,7 +215,7 @@ impl Host {
     /// What a creation left. Files go only with consent; what is not what was made never goes.
     pub(crate) fn take_husk(&self, id: &str, consent: bool, cancel: &AtomicBool) -> Taken {
         let journal = self.journal();
-        if !create::unfinished(&journal).iter().any(|one| one == id) {
+        if !self.creations().iter().any(|one| one == id) {
             return Ok(0);
         }
         let (husk, verdict) = self.judge_husk(id).ok_or("it is no husk any more")?;
