@@ -385,7 +385,11 @@ mod tests {
         this.store.read(|db| db.execute_batch("BEGIN")).expect("begin");
 
         let run = RunId::parse("0123456789abcdef0123456789abcdef").expect("an id");
-        let request = |done: mpsc::Sender<()>| Event::Requested(Box::new(move |_| drop(done.send(()))));
+        let request = |done: mpsc::Sender<()>| {
+            Event::Requested(Box::new(move |_| {
+                let _ = done.send(());
+            }))
+        };
         let (done, answer) = mpsc::channel();
         let (closing, closed) = mpsc::channel();
         let batch = vec![Event::RunOver { run: run.clone() }, request(done), Event::Closed { done: closing }];

@@ -56,13 +56,10 @@ impl MainLoop {
 
     /// Starts the terminal of an agent that is asked and is not there.
     pub(crate) fn start_terminal(&mut self, agent: &Agent) -> Result<(), Error> {
-        let (run, order) = match self.order_of(agent, "", SIZE_UNSEEN) {
-            Ok((run, order)) => (run, Ok(order)),
-            Err((run, message)) => (run, Err(message)),
-        };
+        let (run, order) = self.order_of(agent, "", SIZE_UNSEEN);
         self.store.write(|tx| runs::insert_starting(tx, &run))?;
         match order {
-            Ok(order) => self.act_later(move |world, report| world.launch(*order, report.clone())),
+            Ok(order) => self.act_later(move |world, report| world.launch(order, report.clone())),
             Err(message) => {
                 self.advance(&run.id, run::Event::LaunchFailed { message }, &Facts::default());
             }

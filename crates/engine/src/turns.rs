@@ -116,7 +116,7 @@ impl MainLoop {
             (Some(turn), Some(since)) => turn.created_ms <= since,
             (turn, _) => turn.is_some(),
         };
-        if !older && let Some(messages) = self.to_wake_with(agent, idle, typing)? {
+        if !older && let Some(messages) = self.messages_to_wake_with(agent, idle, typing)? {
             let prompt = crate::wakes::prompt_of(&messages);
             let turn = queued(agent.id.clone(), agent.project.clone(), None, Kind::Wake, prompt);
             return Ok(Some(Chosen { turn, is_new: true, messages }));
@@ -125,14 +125,10 @@ impl MainLoop {
     }
 
     fn begin_headless(&mut self, agent: &Agent, chosen: Chosen) -> Result<(), Error> {
-        let order = self.order_of(agent, &chosen.turn.prompt, OrderIo::Turn);
-        let (run, order) = match order {
-            Ok((run, order)) => (run, Ok(order)),
-            Err((run, message)) => (run, Err(message)),
-        };
+        let (run, order) = self.order_of(agent, &chosen.turn.prompt, OrderIo::Turn);
         self.commit_claim(&chosen, &run.id, Some(&run))?;
         match order {
-            Ok(order) => self.act_later(move |world, report| world.launch(*order, report.clone())),
+            Ok(order) => self.act_later(move |world, report| world.launch(order, report.clone())),
             Err(message) => {
                 self.advance(&run.id, run::Event::LaunchFailed { message }, &Facts::default());
             }
@@ -180,13 +176,11 @@ impl MainLoop {
         agent: &Agent,
         prompt: &str,
         io: OrderIo,
-    ) -> Result<(RunRow, Box<LaunchOrder>), (RunRow, String)> {
+    ) -> (RunRow, Result<LaunchOrder, String>) {
         let mut run = new_run(RunId::from_random(*uuid::Uuid::new_v4().as_bytes()), &agent.project);
         run.agent = Some(agent.id.clone());
-        match self.find_for_order(agent, prompt, io, &mut run) {
-            Ok(order) => Ok((run, Box::new(order))),
-            Err(message) => Err((run, message)),
-        }
+        let order = self.find_for_order(agent, prompt, io, &mut run);
+        (run, order)
     }
 
     fn find_for_order(

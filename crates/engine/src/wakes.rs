@@ -40,7 +40,7 @@ pub(crate) fn prompt_of(messages: &[MessageRow]) -> String {
 
 impl MainLoop {
     /// The messages to wake an agent with now; `None` when it is to be let be.
-    pub(crate) fn to_wake_with(
+    pub(crate) fn messages_to_wake_with(
         &mut self,
         agent: &Agent,
         idle: bool,

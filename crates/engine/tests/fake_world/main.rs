@@ -1,6 +1,7 @@
 //! The loop with a fake world: order, lateness, failure, the way in and the way out. No process is
 //! started and nothing is waited for but events.
 
+mod asks;
 mod changes;
 mod fake;
 mod order;
