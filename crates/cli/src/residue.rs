@@ -26,7 +26,7 @@ pub(crate) fn run(clean: Clean, json: bool) -> Result<ExitCode, ApiError> {
     let applied = engine.call("residue_apply", request)?;
     drop(breaks_off);
     tell(&applied);
-    Ok(print(&applied, json, |applied| outcome(applied)))
+    Ok(print(&applied, json, outcome))
 }
 
 /// What is there, for people.
