@@ -248,6 +248,23 @@ Object.assign(CASES, {
       }
     },
   },
+  "terminal: limit told by a hook": {
+    script: (stage) => ({ turns: [{ match: "hit the limit", times: 0, error: LIMITS[stage.cli.api] }] }),
+    skip: (stage) => (isAcp(stage) ? "this protocol has no interface for a terminal" : ["codex", "gemini"].includes(stage.name) ? "its interface tells nobody of limits" : null),
+    async run(stage) {
+      const terminal = stage.terminal({});
+      try {
+        await terminal.quiet();
+        await terminal.say("hit the limit");
+        const limited = await terminal.told("limited");
+        assert.ok(limited.reason, "it says why");
+        const off = limited.resets_at_ms - (Date.now() + TWO_HOURS_S * 1_000);
+        assert.ok(Math.abs(off) < RESET_SLACK_MS, `the reset is ${off} ms off`);
+      } finally {
+        await terminal.stop(stage);
+      }
+    },
+  },
   "terminal and turn share a session": {
     turns: [HELLO, { match: "and again", times: 0, text: "Again." }],
     skip: (stage) => (isAcp(stage) ? "this protocol has no interface for a terminal" : null),

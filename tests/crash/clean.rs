@@ -378,6 +378,7 @@ fn processes_of_runs_that_are_over() {
     assert_eq!(of(&foreign), Value::Null, "it may be of another data directory");
     let doctor = world.run(&["doctor"]);
     let said = String::from_utf8_lossy(&doctor.stdout).into_owned();
+    assert!(said.contains("disk: data directory: ") && said.contains("temp base: "), "{said}");
     assert!(
         said.contains(&format!("sleep ({})", safe.id())) && said.contains("clean --kind process"),
         "{said}"

@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 
 use crate::clean::{applied, make_dir, namespace, trash};
 use crate::support::CARILLON;
-use crate::workdirs::{new, path, world};
+use crate::workdirs::{new, path, shell_in, world};
 
 #[test]
 fn a_word_that_is_not_understood_does_nothing_at_all() {
@@ -103,4 +103,40 @@ fn a_thousand_things_hold_nobody_up() {
     assert_eq!(left, 1_000 - removed, "it told the truth");
     let progress = world.call("residue_progress", json!({}));
     assert_eq!((&progress["running"], &progress["removed"]), (&json!(false), &json!(removed)), "{progress}");
+}
+
+#[test]
+fn what_somebody_begins_to_use_meanwhile_stays() {
+    let world = world();
+    let dirs: Vec<PathBuf> = (0..256).map(|n| namespace(&world).join(format!("dir{n:05}"))).collect();
+    for dir in &dirs {
+        std::fs::create_dir_all(dir).unwrap();
+        (0..30).for_each(|n| std::fs::write(dir.join(n.to_string()), "x").unwrap());
+    }
+    let items = world.ok(&["clean", "--kind", "temp"]);
+    let ids: Vec<String> =
+        items.as_array().unwrap().iter().map(|item| item["id"].as_str().unwrap().to_owned()).collect();
+    let socket = world.home().join("carillon.sock");
+    let apply = std::thread::spawn(move || {
+        carillon_api::Client::connect(&socket)
+            .unwrap()
+            .call("residue_apply", json!({"consent": ids}))
+            .unwrap()
+    });
+    let done = || world.call("residue_progress", json!({}))["done"].as_u64().unwrap();
+    world.wait_for("the removal to be on its way", || (done() > 0).then_some(()));
+    let last = dirs.last().unwrap();
+    let mut user = shell_in(last);
+    let so_far = done();
+    assert!(so_far <= 128, "the last ones are judged later than this: {so_far}");
+    let done = apply.join().unwrap();
+    let kept: Vec<&Value> = done.as_array().unwrap().iter().filter(|item| item["removed"] == false).collect();
+    assert_eq!(kept.len(), 1, "{kept:?}");
+    assert!(
+        kept[0]["refused"].as_str().unwrap().contains(&format!("in use by pid {}", user.id())),
+        "{kept:?}"
+    );
+    assert!(last.join("29").is_file());
+    user.kill().unwrap();
+    user.wait().unwrap();
 }

@@ -13,7 +13,7 @@ pub fn world() -> World {
     // Our own git children get no identity from the environment.
     world.git(&["config", "user.name", "Test"]);
     world.git(&["config", "user.email", "test@localhost"]);
-    std::fs::write(world.repo().join(".gitignore"), ".env\nmade/\n").unwrap();
+    std::fs::write(world.repo().join(".gitignore"), ".env\n*.conf\nmade/\n").unwrap();
     world.git(&["add", ".gitignore"]);
     world.git(&["commit", "--quiet", "-m", "Ignore"]);
     world.ok(&["project", "add", world.repo().to_str().unwrap()]);

@@ -54,9 +54,13 @@ fn while_one_is_made() {
     for seam in seams {
         let mut world = world();
         let count = world.path("count");
-        let rules = format!("[workdirs]\ncopy = [\".env\"]\nsetup = [\"echo x >> {}\"]\n", count.display());
+        let rules = format!(
+            "[workdirs]\ncopy = [\".env\", \"my.conf\"]\nsetup = [\"echo x >> {}\"]\n",
+            count.display()
+        );
         std::fs::write(world.repo().join("carillon.toml"), rules).unwrap();
         std::fs::write(world.repo().join(".env"), "A=1\n").unwrap();
+        std::fs::write(world.repo().join("my.conf"), "B=1\n").unwrap();
         let before = untouched::all(&world, &[]);
         dies_at(&mut world, seam, &["workdirs", "new", "one", "--project", "repo"]);
         let workdir = settled(&world, "one", seam);
@@ -78,8 +82,8 @@ fn while_one_is_made() {
         assert_eq!(setup(&world), 1, "{seam}");
         assert_eq!(std::fs::read_to_string(&count).unwrap(), "x\n", "{seam}: the set-up ran once");
         // The copy is on the ledger: changed, it is something that would be lost.
-        std::fs::write(dir.join(".env"), "A=2\n").unwrap();
-        assert!(named(&world, "one")["reasons"].to_string().contains(".env"), "{seam}");
+        std::fs::write(dir.join("my.conf"), "B=2\n").unwrap();
+        assert!(named(&world, "one")["reasons"].to_string().contains("my.conf"), "{seam}");
     }
 }
 

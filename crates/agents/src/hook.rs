@@ -183,17 +183,22 @@ fn opencode(event: &str, value: &Value, now_ms: i64) -> Option<HookSeen> {
         "session.status" if value.pointer("/busy") == Some(&Value::Bool(true)) => {
             Some(HookSeen::PromptSubmitted)
         }
-        // A short wait is its own, and over soon.
-        "session.status" if value.pointer("/named") == Some(&Value::Bool(true)) => {
-            let next = value.pointer("/next").and_then(Value::as_i64);
-            Some(HookSeen::Limited {
-                reason: words::cleaned(text(value, "/message").as_bytes()),
-                windows: Vec::new(),
-                resets_at_ms: next.and_then(|next| limit::epoch_ms(next, now_ms)),
-            })
-        }
+        "session.status" => opencode_retry(value, now_ms),
         _ => None,
     }
+}
+
+/// A short wait is its own, and over soon. A longer one was named by the provider, and its own plans say what to do.
+fn opencode_retry(value: &Value, now_ms: i64) -> Option<HookSeen> {
+    let is_named = value.pointer("/named") == Some(&Value::Bool(true));
+    if !is_named && text(value, "/action").is_empty() {
+        return None;
+    }
+    let reason = words::cleaned(text(value, "/message").as_bytes());
+    let next = value.pointer("/next").and_then(Value::as_i64).filter(|_| is_named);
+    let resets_at_ms =
+        next.and_then(|next| limit::epoch_ms(next, now_ms)).or_else(|| limit::reset_in(&reason, now_ms));
+    Some(HookSeen::Limited { reason, windows: Vec::new(), resets_at_ms })
 }
 
 fn ended(said: &str, background_tasks: usize) -> HookSeen {

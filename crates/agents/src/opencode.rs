@@ -158,7 +158,7 @@ fn end_of(all: &Gathered, exit: Exit, errors: &[u8], now_ms: i64) -> TurnEnd {
 fn given_up(event: &Value, now_ms: i64) -> TurnEnd {
     let reason = words::cleaned(text(event, "/message").as_bytes());
     let named = event.pointer("/named") == Some(&Value::Bool(true));
-    if !named && !is_limit(&reason) {
+    if !named && text(event, "/action").is_empty() && !is_limit(&reason) {
         return TurnEnd::Failed { reason };
     }
     let next = event.pointer("/next").and_then(Value::as_i64).filter(|_| named);

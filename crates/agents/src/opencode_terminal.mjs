@@ -3,8 +3,8 @@
 
 import { spawn } from "node:child_process";
 
-/** What OpenCode waits by itself before try `n + 1`, in milliseconds, with some slack. A longer wait is the provider's. */
-const ownWait = (n) => Math.min(2_000 * 2 ** (n - 1), 30_000) + 1_500;
+/** The longest that OpenCode waits by itself before try `n + 1`, in milliseconds, with some slack. A longer wait is the provider's. */
+const ownWait = (n) => 2_000 * 2 ** (n - 1) * 1.25 + 1_500;
 
 export const Carillon = async ({ client }) => {
   const children = new Set();
@@ -16,7 +16,7 @@ export const Carillon = async ({ client }) => {
       if (status.type === "busy") return { session: sessionID, busy: true };
       if (status.type !== "retry") return undefined;
       const named = status.next - Date.now() > ownWait(status.attempt);
-      return { session: sessionID, message: status.message, next: status.next, named };
+      return { session: sessionID, message: status.message, next: status.next, named, action: status.action?.reason };
     },
   };
   return {

@@ -3,8 +3,8 @@
 // when the provider asks for a longer wait than OpenCode's own, which is how a limit shows, or after some tries.
 
 const TRIES_MAX = 6;
-/** What OpenCode waits by itself before try `n + 1`, in milliseconds. */
-const ownWait = (n) => Math.min(2_000 * 2 ** (n - 1), 30_000);
+/** The longest that OpenCode waits by itself before try `n + 1`, in milliseconds: it doubles, and up to a quarter is chance. */
+const ownWait = (n) => 2_000 * 2 ** (n - 1) * 1.25;
 /** How much longer than its own a wait must be to be the provider's, in milliseconds. */
 const SLACK_MS = 1_500;
 
@@ -14,10 +14,12 @@ export const Carillon = async ({ client }) => {
     event: async ({ event }) => {
       const status = event.type === "session.status" ? event.properties.status : undefined;
       if (status?.type !== "retry" || gaveUp) return;
-      const { attempt, message, next } = status;
+      const { attempt, message, next, action } = status;
       const named = next - Date.now() > ownWait(attempt) + SLACK_MS;
-      gaveUp = named || attempt >= TRIES_MAX;
-      console.log(JSON.stringify({ type: "carillon", event: gaveUp ? "gave_up" : "retry", attempt, message, next, named }));
+      // OpenCode's own plans tell of their limits by what the user could do about them.
+      gaveUp = named || action !== undefined || attempt >= TRIES_MAX;
+      const told = { type: "carillon", event: gaveUp ? "gave_up" : "retry", attempt, message, next, named, action: action?.reason };
+      console.log(JSON.stringify(told));
       if (gaveUp) await client.session.abort({ path: { id: await root(client, event.properties.sessionID) } });
     },
   };

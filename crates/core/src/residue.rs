@@ -284,3 +284,41 @@ pub fn watch(taken: Use) -> Watch {
         Watch::Fine
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn safe() -> Verdict {
+        Verdict::Safe { why: vec![Reason::Clean] }
+    }
+
+    #[test]
+    fn by_itself_goes_what_is_safe_and_proved_and_no_worktree() {
+        let others = [
+            Verdict::NeedsConsent { why: vec![Reason::Kept] },
+            Verdict::Blocked { why: vec![Reason::Leased] },
+        ];
+        for kind in Kind::ALL {
+            assert_eq!(goes_by_itself(kind, true, &safe()), kind != Kind::Worktree, "{kind:?}");
+            assert!(!goes_by_itself(kind, false, &safe()), "{kind:?} without a proof");
+            assert!(others.iter().all(|verdict| !goes_by_itself(kind, true, verdict)), "{kind:?}");
+            assert_eq!(kind.word().parse(), Ok(kind));
+        }
+        assert!("worktrees".parse::<Kind>().is_err_and(|why| why.contains("temp, run, log")));
+    }
+
+    #[test]
+    fn what_the_ledger_adds_makes_a_verdict_only_sterner() {
+        let agent = || vec!["ada".to_owned()];
+        assert_eq!(worktree(safe(), vec![], false), safe());
+        assert_eq!(worktree(safe(), vec![], true), Verdict::NeedsConsent { why: vec![Reason::Kept] });
+        let works = Reason::AgentWorksIn("ada".to_owned());
+        assert_eq!(worktree(safe(), agent(), true), Verdict::Blocked { why: vec![works.clone()] });
+        let dirty = Verdict::NeedsConsent { why: vec![Reason::Changed(1)] };
+        let both = vec![Reason::Changed(1), Reason::Kept];
+        assert_eq!(worktree(dirty, vec![], true), Verdict::NeedsConsent { why: both });
+        let leased = Verdict::Blocked { why: vec![Reason::Leased] };
+        assert_eq!(worktree(leased, agent(), false), Verdict::Blocked { why: vec![works, Reason::Leased] });
+    }
+}

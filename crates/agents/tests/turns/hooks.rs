@@ -51,6 +51,12 @@ fn the_others_tell_of_theirs() {
         matches!(limited, Some(HookSeen::Limited { resets_at_ms, .. }) if resets_at_ms == Some(NOW + HOUR))
     );
     assert_eq!(read(Opencode, "session.status", retry(false).as_bytes(), NOW).seen, None);
+    let own = retry(false).replace(r#""named""#, r#""action":"free_tier_limit","named""#);
+    let limited = read(Opencode, "session.status", own.as_bytes(), NOW).seen;
+    assert!(
+        matches!(limited, Some(HookSeen::Limited { resets_at_ms: None, .. })),
+        "its next try is no reset"
+    );
 }
 
 #[test]

@@ -67,6 +67,11 @@ fn a_wait_that_the_provider_names_is_a_limit() {
         end(&gave_up("Connection reset by server", NOW + 30_000, false)),
         failed("Connection reset by server")
     );
+    let own = gave_up("Usage limit reached. It will reset in 3 hours 20 minutes.", NOW + 2_000, false);
+    let own =
+        own.replace(r#""event""#, r#""action":"go_limit","event""#).replace("Usage limit", "All is used");
+    let TurnEnd::Limited { resets_at_ms, .. } = end(&own) else { panic!("a limit") };
+    assert_eq!(resets_at_ms, Some(NOW + 3 * HOUR + 20 * 60_000));
     let retry = gave_up("slow down", NOW, false).replace("gave_up", "retry");
     assert_eq!(end(&[&retry, START, &said("4"), &finish("stop")].join("\n")), answer("4"));
 }

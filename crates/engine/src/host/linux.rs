@@ -160,6 +160,38 @@ mod tests {
     }
 
     #[test]
+    fn a_thread_that_stands_back_waits_for_the_disk_and_no_other_does() {
+        // SAFETY: ioprio_get(2) takes two numbers and touches no memory; 0 is the calling thread.
+        let class = || unsafe { libc::syscall(libc::SYS_ioprio_get, 1, 0) } >> 13;
+        let nice = || rustix::process::getpriority_process(None).expect("a priority");
+        let before = (class(), nice());
+        let behind = std::thread::spawn(move || {
+            stand_back();
+            (class(), nice())
+        });
+        assert_eq!(behind.join().expect("the thread"), (3, (before.1 + 10).min(19)));
+        assert_eq!((class(), nice()), before);
+    }
+
+    #[test]
+    fn what_a_process_was_started_with_is_read() {
+        let mut cat = Command::new("cat");
+        let mut child = cat.env_clear().env("A", "1=2").stdin(Stdio::piped()).spawn().expect("cat");
+        let until = std::time::Instant::now() + Duration::from_secs(20);
+        // Until its exec the environment is ours.
+        while variable(child.id(), "PATH").is_some() && std::time::Instant::now() < until {
+            std::thread::yield_now();
+        }
+        assert_eq!(variable(child.id(), "A"), Some("1=2".into()));
+        assert_eq!(variable(child.id(), "B"), None);
+        let began = std::fs::read_to_string(format!("/proc/{}/stat", child.id())).expect("its stat");
+        let began: u64 = began.rsplit_once(") ").unwrap().1.split(' ').nth(19).unwrap().parse().unwrap();
+        assert!(age_ms(began).expect("an age") < 60_000);
+        drop(child.stdin.take());
+        child.wait().expect("its end");
+    }
+
+    #[test]
     fn a_child_is_seen_until_it_has_ended() {
         let us = std::process::id();
         let mut child = Command::new("cat").stdin(Stdio::piped()).spawn().expect("cat");
