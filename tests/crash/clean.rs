@@ -197,6 +197,15 @@ fn directories_of_runs_and_their_logs() {
     );
 }
 
+/// Checks the branch of a workdir out in a worktree of the user's, so that git does not let it go with the
+/// workdir.
+pub fn branch_elsewhere(world: &World, name: &str) -> PathBuf {
+    git_in(world, &path(&named(world, name)), &["checkout", "--quiet", "--detach"]);
+    let side = world.path(&format!("side-{name}"));
+    world.git(&["worktree", "add", "--quiet", side.to_str().unwrap(), &format!("carillon/{name}")]);
+    side
+}
+
 #[test]
 fn worktrees_branches_and_archives() {
     let world = world();
@@ -204,6 +213,8 @@ fn worktrees_branches_and_archives() {
     let (clean, dirty, kept) =
         (path(&new(&world, "clean")), path(&new(&world, "dirty")), path(&new(&world, "kept")));
     std::fs::write(dirty.join("open"), vec![1; 5_000]).unwrap();
+    // The user works on two of the branches in worktrees of his own.
+    let sides = ["clean", "dirty"].map(|name| branch_elsewhere(&world, name));
     world.ok(&["workdirs", "remove", "kept", "--keep"]);
     world.add_agent("first", "true");
     world.ok(&["agent", "add", "ada", "--project", "repo", "--profile", "first-profile", "--workdir", "new"]);
@@ -259,26 +270,28 @@ fn worktrees_branches_and_archives() {
         "the tombstone promises nothing that is gone"
     );
 
-    // Branches that outlived their workdirs.
-    world.git(&["branch", "carillon/clean", "main"]);
+    // Branches that outlived their workdirs. Others of such names are the user's.
     world.git(&["branch", "carillon/mine", "main"]);
-    let side = world.path("side");
-    world.git(&["worktree", "add", "--quiet", "-b", "carillon/dirty", side.to_str().unwrap()]);
-    commit(&world, &side, "unique", "x\n");
+    commit(&world, &sides[1], "unique", "x\n");
     let branches = report(&world, "branch");
-    let verdicts: Vec<(&str, &str)> =
-        branches.iter().map(|b| (b["path"].as_str().unwrap(), b["verdict"].as_str().unwrap())).collect();
-    assert_eq!(verdicts, [("carillon/dirty", "blocked"), ("carillon/clean", "safe")], "{branches:?}");
-    git_in(&world, &side, &["checkout", "--quiet", "--detach", "main"]);
-    assert_eq!(report(&world, "branch")[0]["reasons"], json!(["1 commit on no other branch"]));
-    applied(&world, &[]);
-    assert_eq!(
-        world
-            .git(&["branch", "--list", "carillon/*", "--format=%(refname:short)"])
-            .lines()
-            .collect::<Vec<_>>(),
-        ["carillon/ada", "carillon/dirty", "carillon/kept", "carillon/mine"]
+    assert_eq!(branches.len(), 2, "{branches:?}");
+    assert!(
+        branches.iter().all(|item| judged(item, "it is checked out in") == ("blocked", true)),
+        "{branches:?}"
     );
+    for side in &sides {
+        git_in(&world, side, &["checkout", "--quiet", "--detach", "main"]);
+    }
+    let branches = report(&world, "branch");
+    let of = |name: &str| at(&branches, Path::new(name));
+    assert_eq!(judged(of("carillon/clean"), "are on other branches"), ("safe", true), "{branches:?}");
+    assert_eq!(of("carillon/dirty")["reasons"], json!(["1 commit on no other branch"]));
+    applied(&world, &[]);
+    let list = world.git(&["branch", "--list", "carillon/*", "--format=%(refname:short)"]);
+    let expected = ["carillon/ada", "carillon/dirty", "carillon/kept", "carillon/mine"];
+    assert_eq!(list.lines().collect::<Vec<_>>(), expected);
+    world.git(&["branch", "carillon/clean", "main"]);
+    assert_eq!(report(&world, "branch").len(), 1, "made anew, it is the user's");
     let consent = report(&world, "branch")[0]["id"].as_str().unwrap().to_owned();
     let tip = world.git(&["rev-parse", "carillon/dirty"]);
     applied(&world, &["--kind", "branch", "--consent", &consent]);

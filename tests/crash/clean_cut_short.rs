@@ -6,10 +6,10 @@ use std::process::Stdio;
 
 use serde_json::{Value, json};
 
-use crate::clean::{applied, at, make_dir, namespace, report, trash};
+use crate::clean::{applied, at, branch_elsewhere, make_dir, namespace, report, trash};
 use crate::support::{CARILLON, World, wait};
 use crate::untouched;
-use crate::workdirs::{commit, named, new, path, shell_in, world};
+use crate::workdirs::{commit, git_in, named, new, path, shell_in, world};
 
 #[test]
 fn at_each_seam() {
@@ -62,8 +62,9 @@ fn the_sweep_takes_what_is_safe_and_proved_ours_and_nothing_else() {
     sweeps_often(&mut world);
     let (clean, gone) = (path(&new(&world, "clean")), path(&new(&world, "gone")));
     commit(&world, &gone, "own", "x\n");
+    new(&world, "other");
+    let sides = ["gone", "other"].map(|name| branch_elsewhere(&world, name));
     world.ok(&["workdirs", "remove", "gone"]);
-    world.ok(&["workdirs", "new", "other", "--project", "repo"]);
     world.ok(&["workdirs", "remove", "other"]);
     // A temp directory that a user held until after its run.
     world.add_agent("one", "echo up; read -r l; exit 0");
@@ -78,30 +79,40 @@ fn the_sweep_takes_what_is_safe_and_proved_ours_and_nothing_else() {
     let id = named(&world, "gone")["id"].as_str().unwrap().to_owned();
     let archive = format!("refs/carillon/archive/{id}");
     let before = untouched::all(&world, &[&clean, &unknown]);
-    // Marks of what the sweep did, in the order in which it does it: the last tells that it was through.
+    // The trash is emptied first in each sweep: with the second one, the first was through.
     let swept = |world: &World| {
-        world.git(&["branch", "--force", "carillon/other", "main"]);
-        world.wait_for("a sweep", || {
-            world.git(&["branch", "--list", "carillon/other"]).is_empty().then_some(())
-        });
+        for _ in 0..2 {
+            make_dir(&trash(world).join("sign"));
+            world.wait_for("a sweep", || (!trash(world).exists()).then_some(()));
+        }
     };
+    let branch = |name: &str| !world.git(&["branch", "--list", name]).is_empty();
+    world.git(&["branch", "carillon/mine", "main"]);
     swept(&world);
+    assert!(branch("carillon/gone") && branch("carillon/other"), "the user works on them");
+    for side in &sides {
+        git_in(&world, side, &["checkout", "--quiet", "--detach", "main"]);
+    }
+    world.wait_for("the branch to go", || (!branch("carillon/other")).then_some(()));
     swept(&world);
+    assert!(
+        branch("carillon/gone") && branch("carillon/mine"),
+        "one has a commit of its own, one is the user's"
+    );
     assert!(own.exists(), "somebody uses it");
     assert!(!world.git(&["for-each-ref", &archive]).is_empty(), "its time is not over");
     user.kill().unwrap();
     user.wait().unwrap();
     world.wait_for("the temp directory to go", || (!own.exists()).then_some(()));
-    // An archive whose time is over, and a branch with something of its own.
+    // An archive whose time is over.
     let mut git = world.isolated("git");
     git.arg("-C").arg(world.repo()).args(["commit-tree", "HEAD^{tree}", "-m", "old"]);
     let old = git.env("GIT_COMMITTER_DATE", "1000000000 +0000").output().unwrap();
     let old = String::from_utf8(old.stdout).unwrap();
-    world.git(&["branch", "carillon/gone", old.trim()]);
     world.git(&["update-ref", &archive, old.trim()]);
     world.wait_for("the archive to go", || world.git(&["for-each-ref", &archive]).is_empty().then_some(()));
     swept(&world);
-    assert!(!world.git(&["branch", "--list", "carillon/gone"]).is_empty(), "it has a commit of its own");
+    assert!(branch("carillon/gone"), "it has a commit of its own");
     assert_eq!(named(&world, "gone")["archive_ref"], Value::Null);
     assert_eq!(untouched::all(&world, &[&clean, &unknown]), before);
 }

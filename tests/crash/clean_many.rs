@@ -101,6 +101,7 @@ fn a_thousand_things_hold_nobody_up() {
     let removed = done.as_array().unwrap().iter().filter(|item| item["removed"] == true).count();
     let left = std::fs::read_dir(namespace(&world)).map_or(0, |dir| dir.flatten().count());
     assert_eq!(left, 1_000 - removed, "it told the truth");
+    assert!(removed < 1_000, "it was broken off");
     let progress = world.call("residue_progress", json!({}));
     assert_eq!((&progress["running"], &progress["removed"]), (&json!(false), &json!(removed)), "{progress}");
 }

@@ -250,7 +250,13 @@ fn a_git_that_outlives_its_engine_is_waited_for() {
     });
     world.crash();
     assert!(!crate::support::wait(&mut child).success());
-    world.start(&[]);
+    let log = world.path("log");
+    let mut serve = world.isolated(CARILLON);
+    serve.arg("serve").env("CARILLON_LOG", "info").stderr(std::fs::File::create(&log).unwrap());
+    world.start_command(serve);
+    world.wait_for("the engine to see it", || {
+        std::fs::read_to_string(&log).unwrap().contains("its end is waited for").then_some(())
+    });
     assert_eq!(named(&world, "one")["state"], "creating");
     std::fs::write(&gate, "").unwrap();
     let workdir = settled(&world, "one", "a slow hook");

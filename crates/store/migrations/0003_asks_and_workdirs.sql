@@ -150,6 +150,8 @@ CREATE TABLE workdirs (
   archive_ref    TEXT,
   -- What its archive could not keep, in words.
   not_kept       TEXT NOT NULL DEFAULT '[]' CHECK (json_type(not_kept) = 'array'),
+  -- Of one that is gone: git did not let its branch go. A branch of this name is otherwise somebody else's.
+  branch_stays   INTEGER NOT NULL DEFAULT 0 CHECK (branch_stays IN (0, 1)),
   created_ms     INTEGER NOT NULL,
   ended_ms       INTEGER,
   CHECK ((state IN ('removing', 'tombstoned')) = (why IS NOT NULL)),

@@ -38,6 +38,8 @@ pub struct WorkdirRow {
     pub state: State,
     /// What its archive could not keep, in words.
     pub not_kept: Vec<String>,
+    /// It is gone, and git did not let its branch go.
+    pub branch_stays: bool,
     /// When it was accepted, in Unix milliseconds.
     pub created_ms: i64,
     /// When it was gone, in Unix milliseconds.
@@ -46,7 +48,7 @@ pub struct WorkdirRow {
 
 const COLUMNS: &str =
     "id, project, name, repository, path, branch, base_branch, base_commit, device, inode, copied,
-    parent_is_ours, owner, state, refused, keep, why, detail, archive_ref, not_kept, created_ms, ended_ms";
+    parent_is_ours, owner, state, refused, keep, why, detail, archive_ref, not_kept, created_ms, ended_ms, branch_stays";
 
 /// One workdir.
 pub fn get(db: &Connection, id: &WorkdirId) -> Sql<Option<WorkdirRow>> {
@@ -96,7 +98,7 @@ pub fn insert(tx: &Connection, row: &WorkdirRow) -> Sql<()> {
 pub fn set_made(tx: &Connection, row: &WorkdirRow) -> Sql<()> {
     tx.execute(
         "UPDATE workdirs SET path = ?2, branch = ?3, base_branch = ?4, base_commit = ?5, device = ?6, inode = ?7,
-                copied = ?8, parent_is_ours = ?9 WHERE id = ?1",
+                copied = ?8, parent_is_ours = ?9, branch_stays = ?10 WHERE id = ?1",
         (
             row.id.as_str(),
             &row.path,
@@ -107,8 +109,15 @@ pub fn set_made(tx: &Connection, row: &WorkdirRow) -> Sql<()> {
             row.identity.map(|(_, inode)| inode.cast_signed()),
             serde_json::json!(row.copied).to_string(),
             row.parent_is_ours,
+            row.branch_stays,
         ),
     )?;
+    note(tx, row)
+}
+
+/// The branch of one that is gone is gone, too.
+pub fn set_branch_gone(tx: &Connection, row: &WorkdirRow) -> Sql<()> {
+    tx.execute("UPDATE workdirs SET branch_stays = 0 WHERE id = ?1", [row.id.as_str()])?;
     note(tx, row)
 }
 
@@ -238,5 +247,6 @@ fn read(row: &Row<'_>) -> Sql<WorkdirRow> {
         not_kept: list(19)?,
         created_ms: row.get(20)?,
         ended_ms: row.get(21)?,
+        branch_stays: row.get(22)?,
     })
 }

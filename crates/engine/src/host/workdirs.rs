@@ -33,8 +33,8 @@ pub(crate) enum Settled {
 
 /// What came of a removal.
 pub(crate) enum Removed {
-    /// It is gone; this brings it back, and this could not be kept.
-    Gone { archive_ref: Option<String>, not_kept: Vec<String> },
+    /// It is gone; this brings it back, this could not be kept, and whether git did not let its branch go.
+    Gone { archive_ref: Option<String>, not_kept: Vec<String>, branch_stays: bool },
     /// It stays, for this reason.
     Refused(String),
 }
@@ -140,7 +140,7 @@ impl Host {
         let entries = std::fs::read_dir(self.journal()).into_iter().flatten().flatten();
         let id =
             |entry: std::fs::DirEntry| Some(entry.file_name().to_str()?.strip_suffix(".json")?.to_owned());
-        entries.filter_map(id).collect()
+        entries.filter_map(id).filter(|id| WorkdirId::parse(id).is_ok()).collect()
     }
 
     /// Forgets entries that were not even written to their end. Only at a start: later, one may be at it.
@@ -280,7 +280,7 @@ impl Host {
     ) -> Result<Removed, String> {
         // What git never made cannot hold anything.
         let Some(recorded) = recorded(row) else {
-            return Ok(Removed::Gone { archive_ref: None, not_kept: Vec::new() });
+            return Ok(Removed::Gone { archive_ref: None, not_kept: Vec::new(), branch_stays: false });
         };
         let order = remove::Order {
             id: row.id.as_str(),
@@ -295,20 +295,18 @@ impl Host {
         match remove::remove(&order) {
             Ok(remove::Outcome::Removed { archive, branch, branch_kept }) => {
                 seam::reach("worktree removed");
-                if let Some(why) = branch_kept {
+                if let Some(why) = &branch_kept {
                     tracing::info!(why, "the branch of a workdir stays");
                 }
                 let from_branch = branch.and_then(|branch| branch.archive_ref);
-                Ok(match archive {
-                    Some(archive::Archive { reference, not_kept, .. }) => Removed::Gone {
-                        archive_ref: Some(reference),
-                        not_kept: not_kept
-                            .iter()
-                            .map(|(path, why)| format!("{}: {why}", path.display()))
-                            .collect(),
-                    },
-                    None => Removed::Gone { archive_ref: from_branch, not_kept: Vec::new() },
-                })
+                let words = |(path, why): &(PathBuf, String)| format!("{}: {why}", path.display());
+                let (archive_ref, not_kept) = match archive {
+                    Some(archive::Archive { reference, not_kept, .. }) => {
+                        (Some(reference), not_kept.iter().map(words).collect())
+                    }
+                    None => (from_branch, Vec::new()),
+                };
+                Ok(Removed::Gone { archive_ref, not_kept, branch_stays: branch_kept.is_some() })
             }
             Ok(remove::Outcome::Refused(verdict)) => {
                 let reasons: Vec<String> = verdict.why().iter().map(ToString::to_string).collect();
@@ -333,6 +331,7 @@ impl Host {
         let base_branch = row.base_branch.clone();
         let mut back = with_recorded(row.clone(), restored.recorded)?;
         back.base_branch = base_branch;
+        back.branch_stays = false;
         Ok((back, restored.notes))
     }
 
@@ -438,4 +437,37 @@ fn copy_one(from: &Path, to: &Path, name: &Path, part: &Path) -> std::io::Result
     out.set_permissions(std::os::unix::fs::PermissionsExt::from_mode(mode))?;
     std::fs::rename(part, &target)?;
     Ok(true)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::config::Config;
+
+    #[test]
+    fn a_look_at_the_journal_leaves_what_is_just_being_written() {
+        let temp = tempfile::tempdir().expect("a directory");
+        let host = Host::new(&Config {
+            home: temp.path().to_owned(),
+            home_is_chosen: true,
+            carillon_binary: "/no/such/carillon".into(),
+            from_terminal: true,
+        });
+        assert!(host.creations().is_empty(), "there need be no journal");
+        std::fs::create_dir_all(host.journal()).expect("a journal");
+        let id = "0a".repeat(16);
+        let written = host.journal().join(format!(".new-{id}.json"));
+        for file in [
+            written.clone(),
+            host.journal().join(format!("{id}.json")),
+            host.journal().join(format!("{id}.copying")),
+        ] {
+            std::fs::write(file, "{}").expect("a file");
+        }
+        assert_eq!(host.creations(), [id.clone()]);
+        assert!(written.exists());
+        host.begin_journal();
+        assert!(!written.exists(), "at a start nobody writes it any more");
+        assert_eq!(host.creations(), [id.clone()]);
+    }
 }

@@ -266,7 +266,11 @@ impl Engine {
             Thing::Branch { repository, workdir, name, base } => {
                 let unique = uuid::Uuid::new_v4().simple().to_string();
                 let kept = format!("refs/carillon/archive/{workdir}.branch.{}", &unique[..8]);
-                host.take_branch(repository, name, base.as_deref(), &kept, consent)
+                let taken = host.take_branch(repository, name, base.as_deref(), &kept, consent);
+                if taken.is_ok() {
+                    self.branch_is_gone(workdir)?;
+                }
+                taken
             }
             Thing::Process { stray } => host.take_process(stray, row_of(&stray.run)?.as_ref(), consent),
             Thing::Archive { reference, .. } => {
@@ -344,6 +348,16 @@ impl Engine {
             self.step_workdir(&row.id, WorkdirEvent::ArchiveForgotten, None)?;
         }
         Ok(())
+    }
+
+    /// From now on a branch of this name is somebody else's.
+    fn branch_is_gone(&self, id: &WorkdirId) -> Result<(), Error> {
+        let id = id.clone();
+        self.request_blocking(move |inner| {
+            let Some(row) = inner.store.read(|db| workdirs::get(db, &id))? else { return Ok(()) };
+            inner.store.write(|tx| workdirs::set_branch_gone(tx, &row))?;
+            Ok(())
+        })
     }
 
     fn report_to_loop(&self, event: Event) {

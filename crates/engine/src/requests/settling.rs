@@ -23,6 +23,9 @@ impl Engine {
         }
         // A git of before is not ours to end, and it ends by itself.
         let until = Instant::now() + Duration::from_millis(limits::GIT_OF_BEFORE_MS);
+        for (row, pid) in &waiting {
+            tracing::info!(workdir = %row.id, pid, "an earlier git is at work on a workdir; its end is waited for");
+        }
         while !waiting.is_empty() && Instant::now() < until && !self.inner.residue.is_stopping() {
             let pids: Vec<u32> = waiting.iter().map(|(_, pid)| *pid).collect();
             linux::wait_for_an_end(&pids, Duration::from_millis(1_000));

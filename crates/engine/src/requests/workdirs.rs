@@ -100,6 +100,7 @@ impl Engine {
             owner: who.agent.map(|agent| agent.id),
             state: State::Creating,
             not_kept: Vec::new(),
+            branch_stays: false,
             created_ms: now_ms(),
             ended_ms: None,
         };
@@ -289,7 +290,7 @@ impl Engine {
                         view.notes.push(format!("merged, but the worktree stays: {reason}"));
                     }
                     State::Merged { .. } => view.notes.push(GOES_LATER.to_owned()),
-                    _ => {}
+                    _ => view.notes.extend(branch_that_stays(&view.row)),
                 }
                 return Ok(view);
             }
@@ -318,7 +319,10 @@ impl Engine {
                 return Err(Error::refused(message, "nothing was removed; see to the reason and try again"));
             }
             State::Abandoned { .. } => view.notes.push(GOES_LATER.to_owned()),
-            State::Tombstoned { .. } => view.notes.extend(self.agents_without_directory(&view.row)?),
+            State::Tombstoned { .. } => {
+                view.notes.extend(self.agents_without_directory(&view.row)?);
+                view.notes.extend(branch_that_stays(&view.row));
+            }
             _ => {}
         }
         Ok(view)
@@ -375,8 +379,8 @@ impl Engine {
         let removed = self.inner.host.remove_workdir(&row, 0, consent);
         let removed = removed.unwrap_or_else(Removed::Refused);
         match removed {
-            Removed::Gone { archive_ref, not_kept } => {
-                let facts = WorkdirRow { not_kept, ..row };
+            Removed::Gone { archive_ref, not_kept, branch_stays } => {
+                let facts = WorkdirRow { not_kept, branch_stays, ..row };
                 self.step_workdir(id, Event::Removed { archive_ref }, Some(facts))?;
             }
             Removed::Refused(reason) => {
@@ -420,4 +424,10 @@ impl Engine {
             Ok(())
         })
     }
+}
+
+/// What the user should know of the branch of a workdir that is gone.
+fn branch_that_stays(row: &WorkdirRow) -> Option<String> {
+    let branch = row.branch.as_ref().filter(|_| row.branch_stays)?;
+    Some(format!("its branch {branch} stays; `carillon clean --kind branch` says why"))
 }

@@ -180,6 +180,7 @@ impl Host {
             owner: None,
             state: State::Active { refused: None },
             not_kept: Vec::new(),
+            branch_stays: false,
             created_ms: now_ms,
             ended_ms: None,
         })
@@ -219,7 +220,8 @@ impl Host {
         Some((husk, residue::husk(&facts)))
     }
 
-    /// Branches of workdirs that are gone.
+    /// Branches of workdirs that are gone, which git did not let go with them. Any other branch is the user's,
+    /// whatever its name is.
     pub(super) fn judge_branches(&self, listing: &Listing, known: &Known, items: &mut Vec<Item>) {
         // A later workdir may have got the same name, and its branch is in use.
         let is_used = |name: &str, row: &WorkdirRow| {
@@ -230,7 +232,7 @@ impl Host {
             })
         };
         let mut seen = std::collections::HashSet::new();
-        for row in known.workdirs.iter().filter(|row| row.ended_ms.is_some()) {
+        for row in known.workdirs.iter().filter(|row| row.ended_ms.is_some() && row.branch_stays) {
             let Some(name) = &row.branch else { continue };
             let Some(repository) = listing.repositories.iter().find(|one| one.has_project(&row.project))
             else {
