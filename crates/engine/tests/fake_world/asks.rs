@@ -123,3 +123,22 @@ fn nothing_begins_twice_over_two_boots() {
     let stage = stage.boot_again();
     assert_eq!(stage.seq(), seq, "the second boot changes nothing");
 }
+
+#[test]
+fn a_call_that_is_repeated_by_a_client_that_gave_up_finds_its_ask() {
+    let stage = stage();
+    let (first, second, third) =
+        (CallId::from_random([1; 16]), CallId::from_random([2; 16]), CallId::from_random([3; 16]));
+    stage.world.hold(&first, true);
+    let asked = ask(&stage, Some("bass"), Some(first.clone()));
+    let other = ask(&stage, Some("bass"), Some(second.clone()));
+    assert_ne!(asked.row.id, other.row.id, "somebody waits for the first one");
+    // The client of the second call is gone, and asks once more.
+    stage.world.hold(&third, true);
+    let again = ask(&stage, Some("bass"), Some(third.clone()));
+    assert_eq!(again.row.id, other.row.id, "its own ask, which nobody waits for any more");
+    answer(&stage, 0, "one");
+    answer(&stage, 1, "two");
+    stage.world.wait_for(1, |asked| matches!(asked, Asked::WatchCall { call } if *call == third));
+    assert_eq!(stage.world.orders().len(), 2, "nothing was asked a third time");
+}
