@@ -464,10 +464,10 @@ mod tests {
         ] {
             std::fs::write(file, "{}").expect("a file");
         }
-        assert_eq!(host.creations(), [id.clone()]);
+        assert_eq!(host.creations(), std::slice::from_ref(&id));
         assert!(written.exists());
         host.begin_journal();
         assert!(!written.exists(), "at a start nobody writes it any more");
-        assert_eq!(host.creations(), [id.clone()]);
+        assert_eq!(host.creations(), std::slice::from_ref(&id));
     }
 }
