@@ -154,7 +154,12 @@ fn what_a_killed_keeper_left_goes_at_the_next_start() {
         child.wait().expect("its end");
         wait_until("the keeper is gone", || keepers(&made.file).is_empty());
         assert_eq!(made.left().len(), 1, "{mode:?}: nobody was there to take it away");
-        assert!(made.run_in(mode, &["code", "0"]).status.success());
+        // What was killed lets go of its lock a moment after it is gone from sight: only a start after that
+        // can tell that nobody has it.
+        wait_until("a later start has taken it away", || {
+            assert!(made.run_in(mode, &["code", "0"]).status.success());
+            made.left().is_empty()
+        });
         made.is_left_clean();
     }
 }
