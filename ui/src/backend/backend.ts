@@ -2,8 +2,8 @@
 // `fake.ts` in tests and in a plain browser. Nothing outside this folder may import a desktop package.
 
 import type {
-  AfterChildren, Agent, AgentMode, Ask, AskState, Changes, Detected, Doctor, Id, Info, Message, Profile, Project, Settings, Task, TaskOutput, TaskState, Turn,
-  TurnEvents,
+  AfterChildren, Agent, AgentMode, Approval, Ask, AskState, Changes, Detected, Doctor, Id, Info, Limit, Message, Profile, ProfileSet, Project, Residue, ResidueApplied,
+  ResidueKind, ResidueProgress, Settings, Task, TaskOutput, TaskState, Turn, TurnEvents, Workdir, WorkdirDiff,
 } from "../generated/api";
 
 /** What every failed call rejects with: words for a person, and where there is one, the next step. */
@@ -36,6 +36,10 @@ export interface Methods {
   project_remove: [{ project: Id }, unknown];
   profiles_list: [Record<string, never>, Profile[]];
   profile_add: [{ name: string; adapter: string; program: string; args?: string[]; env?: Record<string, string> }, Profile];
+  /** What is left out stays; a variable that is null is taken away. Values of variables are never told again. */
+  profile_set: [Omit<ProfileSet, "env"> & Partial<Pick<ProfileSet, "env">>, Profile];
+  /** Starts the program as it is stored. */
+  profile_test: [{ profile: Id }, { said: string }];
   profile_remove: [{ profile: Id }, unknown];
   profile_detect: [Record<string, never>, Detected[]];
   agents_list: [{ project?: Id }, Agent[]];
@@ -72,6 +76,28 @@ export interface Methods {
   turn_events: [{ turn: Id; offset: number; wait_ms?: number }, TurnEvents];
   message_send: [{ id: Id; agent: Id; text: string; project?: Id }, Message];
   inbox: [{ agent: Id }, Message[]];
+  limits_list: [Record<string, never>, Limit[]];
+  /** These three answer what holds then; an empty answer when nothing does. */
+  limit_clear: [{ profile: Id }, Limit | Record<string, never>];
+  limit_resume: [{ profile: Id }, Limit | Record<string, never>];
+  limit_hold: [{ profile: Id }, Limit | Record<string, never>];
+  /** Those that wait first, and at most 200. */
+  approvals_list: [Record<string, never>, Approval[]];
+  approval_decide: [{ approval: Id; approve: boolean }, Approval];
+  workdir_create: [{ project: Id; name?: string; base?: string }, Workdir];
+  /** Those that are there first, then the tombstones. Looks at each with git. */
+  workdirs_list: [{ project?: Id }, Workdir[]];
+  workdir_diff: [{ workdir: Id }, WorkdirDiff];
+  workdir_merge: [{ workdir: Id; how?: "merge" | "squash" | "rebase"; into?: string; keep?: boolean }, Workdir];
+  /** Asking for it is the user's consent. */
+  workdir_remove: [{ workdir: Id; keep?: boolean }, Workdir];
+  workdir_restore: [{ workdir: Id }, Workdir];
+  /** Nothing is changed by it. */
+  residue_list: [{ kind?: ResidueKind; project?: Id }, Residue[]];
+  /** Takes away what is safe, and what is consented to by id. Answers when all is done, also on what stays. */
+  residue_apply: [{ consent?: Id[]; kinds?: ResidueKind[]; project?: Id }, ResidueApplied[]];
+  residue_progress: [Record<string, never>, ResidueProgress];
+  residue_cancel: [Record<string, never>, ResidueProgress];
   changes_wait: [{ after: number | null; wait_ms: number }, Changes];
   doctor: [Record<string, never>, Doctor];
   /** As the window's close button does: when something runs and no word is remembered, `onQuitRequested` is heard. */

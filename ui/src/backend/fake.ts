@@ -5,8 +5,12 @@ import type { Agent, Change, ChangeTag, Check, Detected, Id, Info, Profile, Proj
 import { type Answer, type Backend, BackendError, type Method, type Methods, type Params, type PullRequest, type QuitRequest } from "./backend";
 import { readClipboard, writeClipboard } from "./clipboard";
 import { FakeAsks } from "./fake-asks";
+import { FakeLimits } from "./fake-limits";
+import { FakeProfiles } from "./fake-profiles";
+import { FakeResidue } from "./fake-residue";
 import { FakeRun } from "./fake-run";
 import { FakeTasks } from "./fake-tasks";
+import { FakeWorkdirs } from "./fake-workdirs";
 
 export interface World {
   info: Info;
@@ -54,6 +58,10 @@ export class FakeBackend implements Backend {
   notified: Params<"desktop_notify">[] = [];
   readonly tasks: FakeTasks;
   readonly asks: FakeAsks;
+  readonly profiles: FakeProfiles;
+  readonly limits: FakeLimits;
+  readonly workdirs: FakeWorkdirs;
+  readonly residue: FakeResidue;
   seq = 0;
   readonly #log: Change[] = [];
   readonly #failures = new Map<Method, BackendError[]>();
@@ -84,6 +92,17 @@ export class FakeBackend implements Backend {
       tell: (task, agent, text) => void this.asks.tell({ id: newId(), agent, kind: "task_ended", text, about: task.id }),
       ended: (task) => this.asks.taskEnded(task),
     }, inBrowser);
+    const changed = (tag: ChangeTag, id: Id, project: Id | null = null) => this.changed(tag, id, project);
+    this.profiles = new FakeProfiles({ world, newProfile: profileOf, changed: (id) => this.changed("profileChanged", id) });
+    this.limits = new FakeLimits({
+      newId, changed,
+      profile: (id) => this.profiles.find(id),
+      setProfile: (profile) => this.profiles.put(profile),
+      agent: (id) => this.#agent(id),
+      run: ({ project, agent, command, cwd }) => void this.tasks.add({ project, command, cwd, ...(agent === null ? {} : { owner: agent }) }),
+    });
+    this.workdirs = new FakeWorkdirs({ newId, changed, project: (id) => this.world.projects.find((each) => each.id === id)! });
+    this.residue = new FakeResidue({ newId, changed }, inBrowser);
   }
 
   // --- what tests do to it ---
@@ -185,22 +204,10 @@ export class FakeBackend implements Backend {
       return {};
     },
     profiles_list: () => this.world.profiles,
-    profile_add: ({ name, adapter, program, args }) => {
-      if (this.world.profiles.some((profile) => profile.name === name)) throw new BackendError("invalid", `A profile named ${name} exists already.`, "Choose another name.");
-      const profile = { ...profileOf(name, adapter as Profile["adapter"], program), args: args ?? [] };
-      this.world.profiles = [...this.world.profiles, profile];
-      this.world.detected = this.world.detected.map((found) => (found.program === program ? { ...found, profile: profile.id } : found));
-      this.changed("profileChanged", profile.id);
-      return profile;
-    },
-    profile_remove: ({ profile }) => {
-      const user = this.world.agents.find((agent) => agent.profile === profile);
-      if (user) throw new BackendError("refused", `The agent ${user.name} uses this profile.`, "Remove the agent first.");
-      this.world.profiles = this.world.profiles.filter(({ id }) => id !== profile);
-      this.world.detected = this.world.detected.map((found) => (found.profile === profile ? { ...found, profile: null } : found));
-      this.changed("profileChanged", profile);
-      return {};
-    },
+    profile_add: (params) => this.profiles.add(params),
+    profile_set: (params) => this.profiles.set(params),
+    profile_test: (params) => this.profiles.test(params),
+    profile_remove: (params) => this.profiles.remove(params),
     profile_detect: () => this.world.detected,
     agents_list: ({ project }) => this.world.agents.filter((agent) => project === undefined || agent.project === project),
     agent_add: (params) => this.#addAgent(params),
@@ -251,6 +258,22 @@ export class FakeBackend implements Backend {
     turn_events: (params) => this.asks.events(params),
     message_send: (params) => this.asks.send(params),
     inbox: (params) => this.asks.inbox(params),
+    limits_list: () => this.limits.list(),
+    limit_clear: (params) => this.limits.clear(params),
+    limit_resume: (params) => this.limits.resume(params),
+    limit_hold: (params) => this.limits.hold(params),
+    approvals_list: () => this.limits.listApprovals(),
+    approval_decide: (params) => this.limits.decide(params),
+    workdir_create: (params) => this.workdirs.create(params),
+    workdirs_list: (params) => this.workdirs.list(params),
+    workdir_diff: (params) => this.workdirs.diff(params),
+    workdir_merge: (params) => this.workdirs.merge(params),
+    workdir_remove: (params) => this.workdirs.remove(params),
+    workdir_restore: (params) => this.workdirs.restore(params),
+    residue_list: (params) => this.residue.list(params),
+    residue_apply: (params) => this.residue.apply(params),
+    residue_progress: () => this.residue.progress,
+    residue_cancel: () => this.residue.cancel(),
     changes_wait: (params) => this.#changes(params),
     doctor: () => ({ ok: this.world.checks.every(({ state }) => state !== "fail"), checks: this.world.checks }),
     desktop_close: () => this.#close(),

@@ -1,11 +1,13 @@
 // A world with something in it, for looking at the window in a browser. Parameters of the page choose variants:
 // ?fake=empty has no project, ?fake=quit asks to quit, ?fake=trouble has notices, ?fake=tasks and ?fake=tasks-below show the tasks,
-// ?fake=conversation, ?fake=asks, ?fake=asks-below and ?fake=inbox what agents are asked and told.
+// ?fake=conversation, ?fake=asks, ?fake=asks-below and ?fake=inbox what agents are asked and told, ?fake=approvals, ?fake=limits,
+// ?fake=workdirs (each of the panels also -below) and ?fake=cleanup what their names say.
 
 import type { Detected, Project } from "../generated/api";
 import { agentOf, emptyWorld, FakeBackend, newId, profileOf, type World } from "./fake";
 import { addSampleAsks } from "./sample-asks";
 import { addSampleTasks } from "./sample-tasks";
+import { addSampleApprovals, addSampleLimits, addSampleResidue, addSampleWorkdirs } from "./sample-tidy";
 
 const DETECTED: Detected[] = [
   { adapter: "claude", program: "/home/dev/.local/bin/claude", version: "2.1.332", problem: null, profile: null },
@@ -71,7 +73,13 @@ export async function sampleBackend(variant: string): Promise<FakeBackend> {
     layout.root.second.second = { kind: "pane", id: "p4", agent: null, task: shown.id };
   }
   await addSampleAsks(backend);
-  const shows = { conversation: null, asks: "asks", "asks-below": "asks", inbox: "inbox" }[variant];
+  addSampleWorkdirs(backend);
+  addSampleResidue(backend);
+  if (variant.startsWith("limit")) addSampleLimits(backend, variant === "limits");
+  if (variant.startsWith("approvals")) addSampleApprovals(backend);
+  const shows = {
+    conversation: null, asks: "asks", "asks-below": "asks", inbox: "inbox", approvals: "approvals", "approvals-below": "approvals", workdirs: "workdirs", "workdirs-below": "workdirs",
+  }[variant];
   if (shows !== undefined) showConversation(backend, shows, variant.endsWith("-below") ? "bottom" : "right");
   if (variant === "trouble") {
     info.notices.push({ level: "warn", text: "The data base was damaged and has been moved aside.", hint: "Nothing was deleted: it is in /home/dev/.local/share/carillon/damaged-1." });

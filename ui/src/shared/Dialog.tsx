@@ -1,6 +1,6 @@
 // A modal dialog: it has the focus while it is open, Escape closes it, and the focus goes back where it was.
 
-import { type FormEvent, type KeyboardEvent, type ReactNode, useEffect, useId, useRef } from "react";
+import { type FormEvent, type KeyboardEvent, type ReactNode, useEffect, useEffectEvent, useId, useRef } from "react";
 import { createPortal } from "react-dom";
 import { IconButton } from "./Button";
 
@@ -13,7 +13,7 @@ interface Props {
   children: ReactNode;
   footer?: ReactNode;
   testid?: string;
-  width?: "small" | "medium" | "large";
+  width?: "small" | "medium" | "large" | "wide";
   /** An alert dialog is a question that must be answered: no close button, and a click beside it does nothing. */
   alert?: boolean;
 }
@@ -34,6 +34,21 @@ export function Dialog({ title, onClose, onSubmit, children, footer, testid, wid
         if (lost && before instanceof HTMLElement && before.isConnected) before.focus();
       }, 0);
     };
+  }, []);
+
+  // A button that was pressed and is busy now has lost the keyboard, and the dialog must not be deaf meanwhile.
+  const keyOutside = useEffectEvent((event: globalThis.KeyboardEvent) => {
+    const isTopmost = [...document.querySelectorAll('[aria-modal="true"]')].at(-1) === box.current;
+    if (event.target !== document.body || event.defaultPrevented || !isTopmost) return;
+    if (event.key === "Escape") onClose();
+    else if (event.key === "Tab") box.current!.focus();
+    else return;
+    event.preventDefault();
+  });
+  useEffect(() => {
+    const listen = (event: globalThis.KeyboardEvent) => keyOutside(event);
+    document.addEventListener("keydown", listen);
+    return () => document.removeEventListener("keydown", listen);
   }, []);
 
   const keyDown = (event: KeyboardEvent) => {

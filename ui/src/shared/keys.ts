@@ -4,7 +4,7 @@
 export interface Chord { key: string; ctrl?: boolean; shift?: boolean; alt?: boolean }
 
 export type ShortcutName =
-  | "palette" | "shortcuts" | "settings" | "openProject" | "addAgent" | "sidebar" | "tasks" | "asks" | "inbox" | "askAgent" | "quit"
+  | "palette" | "shortcuts" | "settings" | "openProject" | "addAgent" | "sidebar" | "tasks" | "asks" | "inbox" | "askAgent" | "workdirs" | "approvals" | "limits" | "cleanup" | "quit"
   | "splitRight" | "splitDown" | "closePane" | "zoom" | "evenOut"
   | "focusLeft" | "focusRight" | "focusUp" | "focusDown"
   | "growLeft" | "growRight" | "growUp" | "growDown"
@@ -22,6 +22,10 @@ export const SHORTCUTS: Record<ShortcutName, { label: string; group: "Window" | 
   tasks: { label: "Go to the tasks, or hide them", group: "Window", chords: [both("j")] },
   asks: { label: "Go to the asks, or hide them", group: "Window", chords: [both("k")] },
   inbox: { label: "Go to the inbox, or hide it", group: "Window", chords: [both("m")] },
+  workdirs: { label: "Go to the workdirs, or hide them", group: "Window", chords: [both("g")] },
+  approvals: { label: "Go to the approvals, or hide them", group: "Window", chords: [both("y")] },
+  limits: { label: "Session limits", group: "Window", chords: [both("t")] },
+  cleanup: { label: "Clean up", group: "Window", chords: [both("l")] },
   askAgent: { label: "Ask an agent", group: "Window", chords: [both("s")] },
   fontLarger: { label: "Larger text", group: "Window", chords: [{ key: "=", ctrl: true }, { key: "+", ctrl: true }, both("+")] },
   fontSmaller: { label: "Smaller text", group: "Window", chords: [{ key: "-", ctrl: true }] },
@@ -67,6 +71,24 @@ export const ASK_KEYS: { label: string; keys: Chord[] }[] = [
   { label: "Cancel", keys: [{ key: "c" }] },
   { label: "Ask an agent", keys: [{ key: "n" }] },
   { label: "Open ones, or all", keys: [{ key: "a" }] },
+];
+
+/** Keys without Ctrl, for the commands that wait for approval: each is chosen before it is decided. */
+export const APPROVAL_KEYS: { label: string; keys: Chord[] }[] = [
+  { label: "Choose", keys: [{ key: "ArrowUp" }, { key: "ArrowDown" }] },
+  { label: "Approve", keys: [{ key: "a" }] },
+  { label: "Deny", keys: [{ key: "d" }] },
+  { label: "Always allow its beginning", keys: [{ key: "w" }] },
+];
+
+/** Keys without Ctrl, for the workdirs. */
+export const WORKDIR_KEYS: { label: string; keys: Chord[] }[] = [
+  { label: "Show the difference", keys: [{ key: "d" }] },
+  { label: "Merge", keys: [{ key: "m" }] },
+  { label: "Remove", keys: [{ key: "x" }] },
+  { label: "Restore", keys: [{ key: "r" }] },
+  { label: "Copy the path", keys: [{ key: "y" }] },
+  { label: "New workdir", keys: [{ key: "n" }] },
 ];
 
 /** The field under a conversation. */

@@ -72,6 +72,10 @@ export function readable(text: string): string {
 /** An engine's advice as a sentence of the window: what is a command of `carillon` elsewhere has a place in it. */
 export function advice(hint: string): string {
   const text = hint
+    .replace(/`carillon workdirs list` shows/, "the list shows")
+    .replace(/`carillon clean` shows/, "the report shows")
+    .replace(/`carillon approvals list` shows/, "the list shows")
+    .replace(/ with --into\b/, "")
     .replace(/(?:with|by) `carillon profile add`/, "in the Profiles tab")
     .replace(/with `carillon agent start [^`]*`/, "by its Start button");
   return text.charAt(0).toUpperCase() + text.slice(1);

@@ -4,18 +4,22 @@
 import { createContext, useContext } from "react";
 import { type Backend, BackendError, toBackendError } from "../backend/backend";
 import type { Agent, AgentMode, Ask, Change, Detected, Id, Info, Profile, Project, Settings, Task } from "../generated/api";
+import { Approvals } from "./approvals";
 import { calleeName } from "./ask-words";
 import { Asks } from "./asks";
+import { Cleanup } from "./cleanup";
 import { Conversations } from "./conversations";
 import { ChangeFeed } from "./feed";
 import { forgetOthers, type Layout, setTasksPanel, showAgent, showTask } from "./layout";
 import { Layouts } from "./layouts";
+import { Limits } from "./limits";
 import { Lookout } from "./lookout";
 import { Query } from "./query";
 import { Store } from "./store";
 import { type AskChoice, type DialogState, initialView, type TaskChoice, type View, without, withToast } from "./view";
 import { commandLine, isOver, taskName } from "./words";
 import { Work } from "./work";
+import { Workdirs } from "./workdirs";
 
 /** What makes the list of agents stale: their runs and turns, what they wait for, and how much waits for them, stand in it. */
 const AGENT_TAGS = ["agentChanged", "runChanged", "agentInboxChanged", "agentWakeChanged", "turnChanged", "askChanged", "backgroundTaskChanged"] as const;
@@ -35,6 +39,10 @@ export class App {
   readonly work: Work;
   readonly asks: Asks;
   readonly conversations: Conversations;
+  readonly limits: Limits;
+  readonly approvals: Approvals;
+  readonly workdirs: Workdirs;
+  readonly cleanup: Cleanup;
   readonly view = new Store<View>(initialView());
   readonly layouts: Layouts;
   readonly feed: ChangeFeed;
@@ -55,6 +63,10 @@ export class App {
     this.work = new Work(backend, (tasks) => this.#lookout.tasksEnded(tasks));
     this.asks = new Asks(backend, (asks) => this.#lookout.asksEnded(asks));
     this.conversations = new Conversations(backend);
+    this.limits = new Limits(backend);
+    this.approvals = new Approvals(backend, (approvals) => this.#lookout.approvalsArrived(approvals));
+    this.workdirs = new Workdirs(backend);
+    this.cleanup = new Cleanup(backend, (clearing) => this.#lookout.cleanupEnded(clearing));
     this.feed = new ChangeFeed(backend, {
       everythingStale: () => void this.#refetchAll(),
       changed: (changes) => this.#refetch(changes),
@@ -80,6 +92,10 @@ export class App {
 
   async #refetchAll(): Promise<void> {
     this.conversations.everythingStale();
+    this.workdirs.everythingStale();
+    this.cleanup.everythingStale();
+    void this.limits.all.refresh();
+    void this.approvals.refresh();
     await Promise.all([this.info.refresh(), this.projects.refresh(), this.profiles.refresh(), this.agents.refresh(), this.settings.refresh()]);
     if (this.detected.data) void this.detected.refresh();
     for (const project of Object.keys(this.layouts.state.get())) void this.layouts.reload(project);
@@ -108,6 +124,10 @@ export class App {
     this.work.changed(changes);
     this.asks.changed(changes);
     this.conversations.changed(changes);
+    if (tags.has("limitChanged")) void this.limits.all.refresh();
+    if (tags.has("approvalChanged")) void this.approvals.refresh();
+    this.workdirs.changed(changes);
+    this.cleanup.changed(changes);
     for (const change of changes) {
       if (change.tag === "layoutChanged") void this.layouts.reload(change.project ?? change.id);
     }
@@ -171,7 +191,8 @@ export class App {
     const target = this.view.get().toasts.find((toast) => toast.id === id)?.target;
     this.dismissToast(id);
     if (!target) return;
-    if ("task" in target) void this.showTask(target.project, target.task);
+    if ("cleanup" in target) this.open({ kind: "cleanup" });
+    else if ("task" in target) void this.showTask(target.project, target.task);
     else if ("ask" in target) void this.showAsk(target.project, target.ask);
     else {
       const agent = this.agent(target.agent);

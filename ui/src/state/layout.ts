@@ -21,7 +21,8 @@ export interface Split {
 export type Node = Pane | Split;
 
 /** What the panel beside the panes shows. */
-export type PanelView = "tasks" | "asks" | "inbox";
+export type PanelView = "tasks" | "asks" | "inbox" | "workdirs" | "approvals";
+const PANEL_VIEWS: readonly unknown[] = ["tasks", "asks", "inbox", "workdirs", "approvals"] satisfies PanelView[];
 
 /** The panel beside the panes: whether it is open, at which side, its share of the room there, and what it shows (the tasks, unless it says). */
 export interface TasksPanel { open: boolean; dock: "right" | "bottom"; share: number; view?: PanelView }
@@ -330,7 +331,7 @@ function parsePanel(stored: unknown): Pick<Layout, "tasks_panel"> {
   if (!isRecord(stored)) return {};
   const { open, dock, share } = stored;
   if (typeof open !== "boolean" || (dock !== "right" && dock !== "bottom") || typeof share !== "number" || !Number.isFinite(share)) return {};
-  const view = stored["view"] === "asks" || stored["view"] === "inbox" || stored["view"] === "tasks" ? { view: stored["view"] as PanelView } : {};
+  const view = PANEL_VIEWS.includes(stored["view"]) ? { view: stored["view"] as PanelView } : {};
   return { tasks_panel: { open, dock, share: Math.min(PANEL_SHARE.max, Math.max(PANEL_SHARE.min, share)), ...view } };
 }
 

@@ -1,11 +1,12 @@
 // Looks at what the user sees. What happens elsewhere is told in a toast and to the desktop; what ended in sight counts as seen.
 
-import type { Ask, Id, Task } from "../generated/api";
+import type { Approval, Ask, Id, Task } from "../generated/api";
 import type { Agent } from "../generated/api";
 import { Announcer } from "./announce";
 import type { App } from "./app";
+import type { Clearing } from "./cleanup";
 import { openPanel, paneOfAgent, panesOf, sawTasks } from "./layout";
-import { type News, newsOfAgents, newsOfAsks } from "./news";
+import { type News, newsOfAgents, newsOfApprovals, newsOfAsks, newsOfCleanup } from "./news";
 import { withToast } from "./view";
 import { isOver } from "./words";
 
@@ -42,6 +43,16 @@ export class Lookout {
   asksEnded(asks: readonly Ask[]): void {
     const news = newsOfAsks(asks.filter((ask) => !this.#seesAsk(ask)), this.#projectName);
     if (news) this.#announce(news);
+  }
+
+  /** The window's own banner stands until they are decided; the desktop is told for those who look elsewhere. */
+  approvalsArrived(approvals: Approval[]): void {
+    const { title, body } = newsOfApprovals(approvals, this.#projectName);
+    void this.app.backend.call("desktop_notify", { title, body }).catch(() => undefined);
+  }
+
+  cleanupEnded(clearing: Clearing): void {
+    this.#announce(newsOfCleanup(clearing));
   }
 
   isOnShow(agent: Id): boolean {

@@ -1,8 +1,10 @@
 // What agents and asks have to say while the user looks elsewhere, as words for a toast.
 
-import type { Agent, Ask, Id } from "../generated/api";
+import type { Agent, Approval, Ask, Id } from "../generated/api";
 import { clipped, plain, plural } from "../shared/text";
 import { askOutcome, calleeName, callerName, wakeWords } from "./ask-words";
+import type { Clearing } from "./cleanup";
+import { outcomeWords } from "./residue-words";
 import type { ToastTarget } from "./view";
 
 export interface News { level: "error" | "warn" | "info"; title: string; hint: string | null; target: ToastTarget }
@@ -43,4 +45,19 @@ export function newsOfAsks(ended: readonly Ask[], nameOf: (project: Id) => strin
   const who = callerName(first);
   const title = who === "you" ? `Your ask to ${calleeName(first)}` : `The ask of ${who} to ${calleeName(first)}`;
   return { level: "error", title: `${title} ${first.state === "failed" ? "failed" : "timed out"} in ${nameOf(first.project)}`, hint, target };
+}
+
+/** Commands that wait for the user's word, as words for the desktop. */
+export function newsOfApprovals(approvals: readonly Approval[], nameOf: (project: Id) => string): { title: string; body: string } {
+  const first = approvals[0]!;
+  const who = plain(first.agent_name ?? "An agent");
+  if (approvals.length > 1) return { title: `${plural(approvals.length, "command")} wait for your approval`, body: clipped(`${who} and others want to run them.`, HINT_CHARS) };
+  return { title: `${who} wants to run a command in ${nameOf(first.project)}`, body: clipped(plain(first.shown), HINT_CHARS) };
+}
+
+/** How a removal went that nobody watched to its end. */
+export function newsOfCleanup({ outcome, error, progress }: Clearing): News {
+  const target = { cleanup: true } as const;
+  if (error) return { level: "error", title: `Clearing up failed: ${error.message}`, hint: error.hint, target };
+  return { level: "info", title: outcomeWords(outcome ?? [], progress?.cancelled ?? false), hint: null, target };
 }

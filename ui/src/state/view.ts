@@ -11,7 +11,11 @@ export type DialogState =
   | { kind: "cancel_ask"; ask: Id }
   | { kind: "remove_agent"; agent: Id }
   | { kind: "remove_project"; project: Id }
-  | { kind: "settings"; page: "general" | "profiles" | "doctor" }
+  | { kind: "new_workdir"; project: Id }
+  | { kind: "workdir_diff" | "merge_workdir" | "remove_workdir" | "restore_workdir"; project: Id; workdir: Id }
+  | { kind: "limits" }
+  | { kind: "cleanup" }
+  | { kind: "settings"; page: "general" | "profiles" | "doctor"; profile?: Id }
   | { kind: "shortcuts" }
   | { kind: "palette" };
 
@@ -24,7 +28,7 @@ export interface Toast {
   target?: ToastTarget;
 }
 
-export type ToastTarget = { project: Id } & ({ task: Id } | { ask: Id } | { agent: Id });
+export type ToastTarget = ({ project: Id } & ({ task: Id } | { ask: Id } | { agent: Id })) | { cleanup: true };
 
 /** Which task of a project is picked in the list, and whether its log is open below. */
 export interface TaskChoice { task: Id | null; detail: boolean }

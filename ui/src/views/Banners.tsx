@@ -1,3 +1,5 @@
+import { ApprovalsBanner } from "../features/approvals/ApprovalsNotice";
+import { LimitBanner } from "../features/limits/LimitBanner";
 import { useApp } from "../state/app";
 import { useQuery } from "../state/query";
 import { useStore } from "../state/store";
@@ -5,6 +7,7 @@ import { Banner } from "../shared/Banner";
 import { Button, IconButton } from "../shared/Button";
 import { ids } from "../shared/testids";
 import { advice } from "../shared/text";
+import { togglePanel } from "./commands";
 
 /** What the engine has to say about itself, and whether it answers at all. */
 export function Banners() {
@@ -21,6 +24,8 @@ export function Banners() {
           {error.hint && <p className="hint">{advice(error.hint)}</p>}
         </Banner>
       )}
+      <ApprovalsBanner onShow={(project) => togglePanel(app, project, "approvals")} />
+      <LimitBanner />
       {info?.notices.filter(({ text }) => !dismissed.has(text)).map((notice) => (
         <Banner key={notice.text} level={notice.level} testid={ids.notice}
           buttons={<IconButton icon="close" label="Dismiss" onClick={() => dismiss(notice.text)} testid={ids.noticeDismiss} />}>

@@ -3,8 +3,10 @@ import "../shared/theme.css";
 import "../shared/shared.css";
 import "./views.css";
 import { AskDialog, CancelAskDialog } from "../features/asks/AskDialogs";
+import { CleanupDialog } from "../features/cleanup/CleanupDialog";
 import { Palette } from "../features/commands/Palette";
 import { ShortcutsDialog } from "../features/commands/Shortcuts";
+import { LimitsDialog } from "../features/limits/LimitsDialog";
 import { AddAgentDialog } from "../features/projects/AddAgentDialog";
 import { OpenProjectDialog } from "../features/projects/OpenProjectDialog";
 import { RemoveAgentDialog, RemoveProjectDialog } from "../features/projects/RemoveDialogs";
@@ -12,6 +14,8 @@ import { Sidebar } from "../features/projects/Sidebar";
 import { QuitDialog } from "../features/quit/QuitDialog";
 import { NewTaskDialog } from "../features/tasks/NewTaskDialog";
 import { SettingsDialog } from "../features/settings/SettingsDialog";
+import { WorkdirDialog } from "../features/workdirs/WorkdirDialog";
+import { NewWorkdirDialog } from "../features/workdirs/WorkdirDialogs";
 import { type App, AppContext, useApp } from "../state/app";
 import { useQuery } from "../state/query";
 import { useStore } from "../state/store";
@@ -95,7 +99,17 @@ function OpenDialog() {
       const project = projects?.find(({ id }) => id === dialog.project);
       return project ? <RemoveProjectDialog project={project} /> : <Gone />;
     }
-    case "settings": return <SettingsDialog page={dialog.page} />;
+    case "new_workdir": {
+      const project = projects?.find(({ id }) => id === dialog.project);
+      return project ? <NewWorkdirDialog project={project} /> : <Gone />;
+    }
+    case "workdir_diff":
+    case "merge_workdir":
+    case "remove_workdir":
+    case "restore_workdir": return <WorkdirDialog {...dialog} />;
+    case "limits": return <LimitsDialog />;
+    case "cleanup": return <CleanupDialog />;
+    case "settings": return <SettingsDialog page={dialog.page} profile={dialog.profile ?? null} />;
     case "shortcuts": return <ShortcutsDialog />;
     case "palette": return <Palette commands={commandsOf(app)} />;
   }

@@ -9,7 +9,10 @@ import { useStore } from "../state/store";
 import { isUp } from "../state/ask-words";
 import { agentState, taskName } from "../state/words";
 import { NO_WORK, useProjectWorkState } from "../state/work-state";
+import { ApprovalsPanel } from "../features/approvals/ApprovalsPanel";
+import { ApprovalsStrip } from "../features/approvals/ApprovalsNotice";
 import { AsksPanel, AsksStrip, NewAskButton } from "../features/asks/AsksPanel";
+import { CleanupStrip } from "../features/cleanup/CleanupStrip";
 import { ConversationView } from "../features/conversation/ConversationView";
 import { InboxPanel, InboxStrip } from "../features/inbox/InboxPanel";
 import { Grid } from "../features/layout/Grid";
@@ -20,6 +23,7 @@ import { TaskActions } from "../features/tasks/TaskActions";
 import { TaskTitle, useTask } from "../features/tasks/TaskPane";
 import { NewTaskButton, TasksPanel } from "../features/tasks/TasksPanel";
 import { TasksStrip } from "../features/tasks/TasksStrip";
+import { NewWorkdirButton, WorkdirsPanel, WorkdirsStrip } from "../features/workdirs/WorkdirsPanel";
 import { Button, IconButton } from "../shared/Button";
 import { Dot } from "../shared/Dot";
 import { ErrorText } from "../shared/ErrorText";
@@ -32,7 +36,8 @@ import { focusPanes } from "./focus";
 const TerminalView = lazy(async () => ({ default: (await import("../features/terminal/TerminalView")).TerminalView }));
 
 const TABS: readonly PanelTab[] = [
-  { view: "tasks", label: "Tasks", shortcut: "tasks" }, { view: "asks", label: "Asks", shortcut: "asks" }, { view: "inbox", label: "Inbox", shortcut: "inbox" },
+  { view: "tasks", label: "Tasks", icon: "tasks", shortcut: "tasks" }, { view: "asks", label: "Asks", icon: "asks", shortcut: "asks" }, { view: "inbox", label: "Inbox", icon: "inbox", shortcut: "inbox" },
+  { view: "workdirs", label: "Workdirs", icon: "branch", shortcut: "workdirs" }, { view: "approvals", label: "Approvals", icon: "shield", shortcut: "approvals" },
 ];
 
 export function Workspace({ project }: { project: Id }) {
@@ -61,6 +66,9 @@ export function Workspace({ project }: { project: Id }) {
         <TasksStrip project={project} onPress={() => toggle("tasks")} />
         <AsksStrip project={project} onPress={() => toggle("asks")} />
         <InboxStrip project={project} onPress={() => toggle("inbox")} />
+        <WorkdirsStrip project={project} onPress={() => toggle("workdirs")} />
+        <ApprovalsStrip project={project} onPress={() => toggle("approvals")} />
+        <CleanupStrip />
       </footer>
     </div>
   );
@@ -71,11 +79,13 @@ function contentOf(view: PanelView, project: Id): ReactNode {
     case "tasks": return <TasksPanel project={project} onLeave={focusPanes} />;
     case "asks": return <AsksPanel project={project} onLeave={focusPanes} />;
     case "inbox": return <InboxPanel project={project} onLeave={focusPanes} />;
+    case "workdirs": return <WorkdirsPanel key={project} project={project} onLeave={focusPanes} />;
+    case "approvals": return <ApprovalsPanel onLeave={focusPanes} />;
   }
 }
 
 function buttonsOf(view: PanelView, project: Id): ReactNode {
-  return view === "tasks" ? <NewTaskButton project={project} /> : view === "asks" ? <NewAskButton project={project} /> : null;
+  return view === "tasks" ? <NewTaskButton project={project} /> : view === "asks" ? <NewAskButton project={project} /> : view === "workdirs" ? <NewWorkdirButton project={project} /> : null;
 }
 
 interface PaneProps { project: Id; pane: Pane; focused: boolean; visible: boolean; zoomed: boolean; alone: boolean }

@@ -23,6 +23,8 @@ export function commandsOf(app: App): Command[] {
 
   const commands: Command[] = [
     named("openProject", () => app.open({ kind: "open_project" })),
+    named("limits", () => app.open({ kind: "limits" })),
+    named("cleanup", () => app.open({ kind: "cleanup" })),
     named("settings", () => app.open({ kind: "settings", page: "general" })),
     { id: "profiles", label: "Profiles", run: () => app.open({ kind: "settings", page: "profiles" }) },
     { id: "doctor", label: "Examine this machine", note: "doctor", run: () => app.open({ kind: "settings", page: "doctor" }) },
@@ -48,6 +50,9 @@ export function commandsOf(app: App): Command[] {
       named("tasks", () => togglePanel(app, project, "tasks")),
       named("asks", () => togglePanel(app, project, "asks")),
       named("inbox", () => togglePanel(app, project, "inbox")),
+      named("workdirs", () => togglePanel(app, project, "workdirs")),
+      named("approvals", () => togglePanel(app, project, "approvals")),
+      { id: "new-workdir", label: "New workdir…", run: () => app.open({ kind: "new_workdir", project }) },
       { id: "new-task", label: "New task…", run: () => app.open({ kind: "new_task", project }) },
       named("splitRight", () => change((layout) => splitPane(layout, layout.focused, "row"))),
       named("splitDown", () => change((layout) => splitPane(layout, layout.focused, "column"))),
@@ -79,6 +84,7 @@ export function commandsOf(app: App): Command[] {
       commands.push({ id: `cancel-ask-${ask.id}`, label: "Cancel the ask", note, run: () => app.askToCancel(ask) });
     }
   }
+  for (const profile of app.profiles.data ?? []) commands.push({ id: `profile-${profile.id}`, label: "Edit profile", note: profile.name, run: () => app.open({ kind: "settings", page: "profiles", profile: profile.id }) });
   for (const each of projects) commands.push({ id: `project-${each.id}`, label: "Show project", note: each.name, run: () => void app.showProject(each.id) });
   for (const agent of agents) {
     const note = `${agent.name} in ${nameOf(agent.project)}`;
@@ -130,7 +136,7 @@ function toggleSidebar(app: App): void {
   }, 0);
 }
 
-/** Shows the tasks, the asks or the inbox and goes to them; from within them, hides them and goes back to the pane. */
+/** Shows one of the panels and goes to it; from within it, hides it and goes back to the pane. */
 export function togglePanel(app: App, project: string, view: PanelView): void {
   const layout = app.layouts.of(project);
   const leave = layout !== undefined && openPanel(layout) === view && isInside(".side-panel");

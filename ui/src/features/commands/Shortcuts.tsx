@@ -2,7 +2,7 @@ import "./commands.css";
 import { useApp } from "../../state/app";
 import { Dialog } from "../../shared/Dialog";
 import { Keys } from "../../shared/Keys";
-import { ASK_KEYS, type Chord, chordKeys, COMPOSER_KEYS, SHORTCUTS, TASK_KEYS } from "../../shared/keys";
+import { APPROVAL_KEYS, ASK_KEYS, type Chord, chordKeys, COMPOSER_KEYS, SHORTCUTS, TASK_KEYS, WORKDIR_KEYS } from "../../shared/keys";
 import { ids } from "../../shared/testids";
 
 export function ShortcutsDialog() {
@@ -19,6 +19,8 @@ export function ShortcutsDialog() {
           <Group title="Panes" />
           <Plain title="List of tasks" lines={TASK_KEYS} />
           <Plain title="Asks" lines={ASK_KEYS} />
+          <Plain title="Approvals" lines={APPROVAL_KEYS} />
+          <Plain title="Workdirs" lines={WORKDIR_KEYS} />
         </div>
       </div>
       <p className="muted">All other keys go to the program in the pane.</p>

@@ -4,10 +4,11 @@ import { type KeyboardEvent, type PointerEvent, type ReactNode, useEffect, useRe
 import "./layout.css";
 import { PANEL_SHARE, type PanelView, type TasksPanel as Panel } from "../../state/layout";
 import { IconButton } from "../../shared/Button";
+import { Icon, type IconName } from "../../shared/Icon";
 import { type ShortcutName, withKeys } from "../../shared/keys";
 import { ids } from "../../shared/testids";
 
-export interface PanelTab { view: PanelView; label: string; shortcut: ShortcutName }
+export interface PanelTab { view: PanelView; label: string; icon: IconName; shortcut: ShortcutName }
 
 interface Props {
   panel: Panel;
@@ -27,6 +28,10 @@ export function SidePanel({ panel, tabs, view, onView, onDock, onShare, onClose,
   const size = `${panel.share * 100}%`;
   const right = panel.dock === "right";
   const shown = tabs.find((tab) => tab.view === view)!;
+  // Where not all tabs have room, the one on show has it.
+  useEffect(() => {
+    box.current?.querySelector('[role="tab"][aria-selected="true"]')?.scrollIntoView?.({ block: "nearest", inline: "nearest" });
+  }, [view]);
   const list = () => box.current?.querySelector<HTMLElement>("[data-panel-list]");
   // What is in the panel has its own Escape; from its head the way leads into it.
   const keyDown = (event: KeyboardEvent) => {
@@ -42,8 +47,8 @@ export function SidePanel({ panel, tabs, view, onView, onDock, onShare, onClose,
         <header className="panel-head">
           <div className="panel-tabs" role="tablist" aria-label="What the panel shows" onKeyDown={moveBetweenTabs}>
             {tabs.map((tab) => (
-              <button key={tab.view} type="button" role="tab" className="panel-tab" aria-selected={tab.view === view} tabIndex={tab.view === view ? 0 : -1} title={withKeys(tab.label, tab.shortcut)}
-                data-testid={ids.panelTab} data-view={tab.view} onClick={() => onView(tab.view)}>{tab.label}</button>
+              <button key={tab.view} type="button" role="tab" className="panel-tab" aria-selected={tab.view === view} tabIndex={tab.view === view ? 0 : -1} aria-label={tab.label} title={withKeys(tab.label, tab.shortcut)}
+                data-testid={ids.panelTab} data-view={tab.view} onClick={() => onView(tab.view)}><Icon name={tab.icon} /><span className="panel-tab-word">{tab.label}</span></button>
             ))}
           </div>
           <span className="grow" />

@@ -1,20 +1,39 @@
-import { useState } from "react";
+import { useEffect, useRef, useState } from "react";
 import { type BackendError, toBackendError } from "../../backend/backend";
-import type { AdapterName, Profile } from "../../generated/api";
+import type { AdapterName, Id, Profile } from "../../generated/api";
 import { useApp } from "../../state/app";
+import { limitBadge } from "../../state/limit-words";
 import { useQuery } from "../../state/query";
 import { Button, IconButton } from "../../shared/Button";
 import { ErrorText } from "../../shared/ErrorText";
+import { useNow } from "../../shared/hooks";
+import { Icon } from "../../shared/Icon";
 import { ids } from "../../shared/testids";
 import { splitArguments } from "./arguments";
+import { ProfileEditor } from "./ProfileEditor";
 
 const ADAPTERS: [AdapterName, string][] = [
   ["plain", "Any program"], ["claude", "Claude Code"], ["codex", "Codex"], ["gemini", "Gemini CLI"], ["opencode", "OpenCode"], ["acp", "Agent Client Protocol"],
 ];
 
-export function ProfilesPage() {
+export function ProfilesPage({ edited }: { edited: Id | null }) {
+  const app = useApp();
+  const profile = useQuery(app.profiles).data?.find(({ id }) => id === edited);
+  const before = useRef<Id | null>(null);
+  const open = (id: Id | null) => app.open({ kind: "settings", page: "profiles", ...(id === null ? {} : { profile: id }) });
+  // Whoever comes back from a profile goes on at its row.
+  useEffect(() => {
+    if (edited === null && before.current !== null) document.querySelector<HTMLElement>(`[data-profile="${before.current}"] [data-edit]`)?.focus();
+    before.current = edited;
+  }, [edited]);
+  return profile ? <ProfileEditor key={profile.id} profile={profile} onBack={() => open(null)} /> : <Profiles onEdit={open} />;
+}
+
+function Profiles({ onEdit }: { onEdit: (profile: Id) => void }) {
   const app = useApp();
   const { data: profiles, error } = useQuery(app.profiles);
+  const limits = useQuery(app.limits.all).data;
+  const now = useNow();
   const [refused, setRefused] = useState<BackendError | null>(null);
   const [asked, setAsked] = useState<string | null>(null);
 
@@ -34,10 +53,15 @@ export function ProfilesPage() {
       <p className="muted">A profile says how one kind of agent is started.</p>
       {error && <ErrorText error={error} />}
       <ul className="profiles">
-        {profiles?.map((profile) => (
-          <li key={profile.id} className="profile" data-testid={ids.profileRow} data-name={profile.name}>
+        {profiles?.map((profile) => {
+          const limit = limits?.find((each) => each.profile === profile.id);
+          return (
+          <li key={profile.id} className="profile" data-testid={ids.profileRow} data-name={profile.name} data-profile={profile.id}>
             <div className="profile-text">
-              <p><strong>{profile.name}</strong> <span className="muted">{[profile.adapter === profile.name ? null : profile.adapter, profile.version].filter(Boolean).join(" ")}</span></p>
+              <p className="profile-title">
+                <strong>{profile.name}</strong> <span className="muted">{[profile.adapter === profile.name ? null : profile.adapter, profile.version].filter(Boolean).join(" ")}</span>
+                {limit && <button type="button" className="tag-button" onClick={() => app.open({ kind: "limits" })} title="Show the session limits"><span className="tag limited-tag" data-testid={ids.profileLimited}><Icon name="clock" />{limitBadge(limit, now)}</span></button>}
+              </p>
               <p className="mono muted clip" title={[profile.program, ...profile.args].join(" ")}>{[profile.program, ...profile.args].join(" ")}</p>
             </div>
             {asked === profile.id
@@ -45,9 +69,13 @@ export function ProfilesPage() {
                   <Button look="danger" onClick={() => void remove(profile)}>Remove</Button>
                   <Button onClick={() => setAsked(null)}>Keep</Button>
                 </>
-              : <IconButton icon="trash" label={`Remove ${profile.name}`} onClick={() => setAsked(profile.id)} testid={ids.profileRemove} />}
+              : <>
+                  <Button data-edit onClick={() => onEdit(profile.id)} aria-label={`Edit ${profile.name}`} testid={ids.profileEdit}>Edit…</Button>
+                  <IconButton icon="trash" label={`Remove ${profile.name}`} onClick={() => setAsked(profile.id)} testid={ids.profileRemove} />
+                </>}
           </li>
-        ))}
+          );
+        })}
         {profiles?.length === 0 && <li className="muted">There is none yet. Adding an agent from a detected program makes one.</li>}
       </ul>
       {refused && <ErrorText error={refused} />}

@@ -1,6 +1,6 @@
 import type { ReactNode } from "react";
 import "./settings.css";
-import type { Settings } from "../../generated/api";
+import type { Id, Settings } from "../../generated/api";
 import { useApp } from "../../state/app";
 import { useQuery } from "../../state/query";
 import { Button } from "../../shared/Button";
@@ -20,7 +20,7 @@ const PAGES: { page: Page; title: string; testid: string }[] = [
   { page: "doctor", title: "Doctor", testid: ids.settingsTabDoctor },
 ];
 
-export function SettingsDialog({ page }: { page: Page }) {
+export function SettingsDialog({ page, profile }: { page: Page; profile: Id | null }) {
   const app = useApp();
   return (
     <Dialog title="Settings" width="large" testid={ids.settings} onClose={app.closeDialog}>
@@ -31,7 +31,7 @@ export function SettingsDialog({ page }: { page: Page }) {
         ))}
       </div>
       <div role="tabpanel" className="tab-panel" aria-label={PAGES.find((each) => each.page === page)!.title}>
-        {page === "general" ? <GeneralPage /> : page === "profiles" ? <ProfilesPage /> : <DoctorPage />}
+        {page === "general" ? <GeneralPage /> : page === "profiles" ? <ProfilesPage edited={profile} /> : <DoctorPage />}
       </div>
     </Dialog>
   );

@@ -24,3 +24,8 @@ export function splitArguments(line: string): string[] {
   if (current !== null) found.push(current);
   return found;
 }
+
+/** The line that `splitArguments` takes apart into just these arguments. */
+export function joinArguments(args: readonly string[]): string {
+  return args.map((arg) => (/^[^\s'"\\]+$/.test(arg) ? arg : `'${arg.replace(/'/g, "'\\''")}'`)).join(" ");
+}
