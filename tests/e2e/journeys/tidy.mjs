@@ -159,6 +159,7 @@ export const journeys = {
     await page.press("workdir-new");
     await app.wd.fill(await app.wd.wait(of("workdir-new-name")), "storm");
     await page.press("workdir-new-create");
+    await app.wd.waitGone(of("workdir-new-dialog"), 20_000);
     const row = await app.wd.wait(of("workdir-row", '[data-name="storm"]'), 20_000);
     const [workdir] = stage.cli("workdirs", "list");
     fs.writeFileSync(path.join(workdir.path, "storm.md"), "thunder\n");
