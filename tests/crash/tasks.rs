@@ -1,6 +1,5 @@
 //! Background tasks: one record each that tells the truth, whatever happens to the engine.
 
-use std::time::Duration;
 
 use serde_json::{Value, json};
 
@@ -330,8 +329,10 @@ fn a_pause_of_the_engine_is_no_time_out() {
     let world = world();
     let task = run(&world, &["--owner", "boss", "--timeout", "10s", "--", "sleep", "1"]);
     send(world.engine_pid(), libc::SIGSTOP);
-    // Longer than the task runs; its supervisor does not need the engine.
-    std::thread::sleep(Duration::from_secs(2));
+    // Its supervisor does not need the engine.
+    let mut runs = std::fs::read_dir(world.home().join("runs")).unwrap().flatten();
+    let run = runs.next().expect("the task's run").path();
+    world.wait_for("the record of its end", || run.join("exit.json").exists().then_some(()));
     send(world.engine_pid(), libc::SIGCONT);
     assert_eq!(over(&world, &task)["state"], "succeeded");
     assert_eq!(messages(&world, &task), 1);

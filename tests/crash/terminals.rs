@@ -3,7 +3,6 @@
 
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
-use std::time::Duration;
 
 use serde_json::{Value, json};
 
@@ -159,7 +158,7 @@ fn half_a_line_stays_and_the_prompt_comes_after_it() {
     add_stub(&world, "one", &["marks", "hooks"]);
     start(&world, "one");
     world.write("one", "my half");
-    let ask = patient(&world, &["ask", "one", "the question"]).spawn().expect("ask");
+    let first = patient(&world, &["ask", "one", "the question"]).spawn().expect("ask");
     let queued = || (world.agent("one")["queued"] == 1).then_some(());
     world.wait_for("the turn in line", queued);
     // What is in the line outlives the engine that saw it typed.
@@ -169,13 +168,15 @@ fn half_a_line_stays_and_the_prompt_comes_after_it() {
     for key in ["x", "\x7f", "\x1b[A", "\x1b[I"] {
         world.write("one", key);
     }
-    // Longer than it takes to find a terminal free and to begin.
-    std::thread::sleep(Duration::from_millis(700));
+    // Another terminal has been found free, and its whole turn is over, before this one is.
+    add_stub(&world, "two", &["marks", "hooks"]);
+    start(&world, "two");
+    assert_eq!(ask(&world, "two", "meanwhile")["state"], "answered");
     let begun =
         world.home().join("runs").join(world.agent("one")["run"]["id"].as_str().unwrap()).join("hand-over");
     assert!(!begun.exists() && prompts(&world, "one").is_empty(), "it was typed into half a line");
     world.write("one", " line\r");
-    let (done, answer) = answer_of(ask);
+    let (done, answer) = answer_of(first);
     assert!(done && answer["final"] == "answer to the question", "{answer}");
     assert_eq!(prompts(&world, "one"), ["my half line", "the question"]);
     // Deleting it lets the next one in as well.
@@ -326,19 +327,12 @@ fn the_end_of_a_turn_that_nobody_wants_any_more_is_no_answer_to_the_next_ask() {
     assert!(noted(&world, "one").iter().all(|line| line["key"].is_null()), "no key was pressed");
 }
 
-/// Waits for longer than [`World::wait_for`], which suits what takes a part of a second.
+/// An agent is silent for some seconds before it counts as waiting for its user.
 fn wait_for_attention(world: &World, name: &str, ask: &str) {
-    for _ in 0..2 {
-        let until = std::time::Instant::now() + Duration::from_secs(15);
-        while std::time::Instant::now() < until {
-            if world.ok(&["asks", "show", ask])["waiting_for"] == "attention" {
-                assert_eq!(world.agent(name)["state"], "needs_attention");
-                return;
-            }
-            std::thread::sleep(Duration::from_millis(100));
-        }
-    }
-    panic!("after 30 s nobody is told that {name} waits: {}", world.ok(&["asks", "show", ask]));
+    world.wait_for("attention", || {
+        (world.ok(&["asks", "show", ask])["waiting_for"] == "attention").then_some(())
+    });
+    assert_eq!(world.agent(name)["state"], "needs_attention");
 }
 
 #[test]
@@ -364,11 +358,7 @@ fn a_question_before_the_first_turn_is_shown_and_nobody_types_into_it() {
     world.ok(&["agent", "start", "one"]);
     world.wait_for_text("one", "Do you trust");
     world.ok(&["send", "one", "a note"]);
-    let until = std::time::Instant::now() + Duration::from_secs(30);
-    while world.agent("one")["state"] != "needs_attention" {
-        assert!(std::time::Instant::now() < until, "{}", world.agent("one"));
-        std::thread::sleep(Duration::from_millis(100));
-    }
+    world.wait_for("attention", || (world.agent("one")["state"] == "needs_attention").then_some(()));
     assert_eq!(noted(&world, "one"), Vec::<Value>::new());
     world.write("one", "y");
     wait_for_delivery(&world, "one", 1);

@@ -114,11 +114,15 @@ fn a_client_that_does_not_read_has_not_got_its_answer() {
         );
     }
     engine.wait_heard("ask_wait", 2);
-    // Each answer is larger than what a pipe holds.
-    std::thread::sleep(Duration::from_millis(300));
+    // Each answer is larger than what a pipe holds: once more stands there than a greeting, one stands there in part.
+    let stdout = child.stdout.take().unwrap();
+    let size = rustix::pipe::fcntl_getpipe_size(&stdout).unwrap() as u64;
+    support::until("a part of an answer", || {
+        (rustix::io::ioctl_fionread(&stdout).unwrap() > size / 2).then_some(())
+    });
     assert_eq!(engine.heard("ask_delivered").len(), 0, "nobody has read anything");
     // It reads the first answer whole, and then closes its end.
-    let mut out = std::io::BufReader::new(child.stdout.take().unwrap());
+    let mut out = std::io::BufReader::new(stdout);
     let mut line = String::new();
     for _ in 0..2 {
         line.clear();
@@ -196,16 +200,7 @@ fn whenever_a_client_cancels_its_answer_is_either_written_or_left() {
     }
     mcp.request("ping", json!({}));
     let settled = || engine.heard("ask_leave").len() + engine.heard("ask_delivered").len();
-    let until = Instant::now() + support::PATIENCE;
-    while settled() < engine.heard("ask_open").len() {
-        assert!(
-            Instant::now() < until,
-            "{} calls of {} were settled",
-            settled(),
-            engine.heard("ask_open").len()
-        );
-        std::thread::sleep(Duration::from_millis(5));
-    }
+    support::until("all calls to be settled", || (settled() == engine.heard("ask_open").len()).then_some(()));
     let written =
         mcp.rest(Duration::from_millis(100)).iter().filter(|message| ids.contains(&message["id"])).count();
     assert_eq!(engine.heard("ask_delivered").len(), written, "exactly what was written counts as delivered");
@@ -238,11 +233,7 @@ fn an_answer_that_meets_its_cancellation_is_settled_once() {
     for round in 1..=ROUNDS {
         current.store(mcp.next_id(), Ordering::SeqCst);
         ids.push(json!(mcp.send("tools/call", json!({"name": "ask_agent", "arguments": prompt("go")}))));
-        let until = Instant::now() + support::PATIENCE;
-        while settled() < round {
-            assert!(Instant::now() < until, "round {round}: the call was neither left nor delivered");
-            std::thread::sleep(Duration::from_millis(1));
-        }
+        support::until("the call to be left or delivered", || (settled() >= round).then_some(()));
     }
     let written =
         mcp.rest(Duration::from_millis(100)).iter().filter(|message| ids.contains(&message["id"])).count();

@@ -5,11 +5,10 @@ use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
-use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 
-use super::PATIENCE;
+use super::until;
 
 /// What an engine answers: a result, or the code of an error.
 pub type Answer = Result<Value, &'static str>;
@@ -91,15 +90,10 @@ impl FakeEngine {
 
     /// Waits until a method was called so often.
     pub fn wait_heard(&self, method: &str, count: usize) -> Vec<Value> {
-        let until = Instant::now() + PATIENCE;
-        loop {
+        until(&format!("{method} to be heard {count} times"), || {
             let heard = self.heard(method);
-            if heard.len() >= count {
-                return heard;
-            }
-            assert!(Instant::now() < until, "{method} was heard {} times, not {count}", heard.len());
-            std::thread::sleep(Duration::from_millis(5));
-        }
+            (heard.len() >= count).then_some(heard)
+        })
     }
 
     /// Whether somebody holds the lock of a call.

@@ -14,7 +14,7 @@ use carillon_api::Client;
 use serde_json::{Value, json};
 
 /// Longest that any one thing may take. Only a broken build comes near it.
-pub const PATIENCE: Duration = Duration::from_secs(20);
+pub const PATIENCE: Duration = Duration::from_secs(40);
 
 pub const CARILLON: &str = env!("CARGO_BIN_EXE_carillon");
 
@@ -222,16 +222,8 @@ impl World {
     }
 
     /// Waits for something that a change of the ledger announces, or that has no announcement.
-    pub fn wait_for<T>(&self, what: &str, mut look: impl FnMut() -> Option<T>) -> T {
-        let until = Instant::now() + PATIENCE;
-        loop {
-            if let Some(found) = look() {
-                return found;
-            }
-            assert!(Instant::now() < until, "waited in vain for {what}");
-            std::thread::yield_now();
-            std::thread::sleep(Duration::from_millis(5));
-        }
+    pub fn wait_for<T>(&self, what: &str, look: impl FnMut() -> Option<T>) -> T {
+        until(what, look)
     }
 
     /// All temp directories of runs that are there, trash included.
@@ -277,6 +269,19 @@ impl Drop for World {
             std::thread::sleep(Duration::from_millis(2));
         }
         carillon_supervisor::cgroup::sweep();
+    }
+}
+
+/// Looks again and again until `look` finds something, and panics with `what` when the patience is over. For what
+/// tells nobody that it has happened; where something does, wait for that.
+pub fn until<T>(what: &str, mut look: impl FnMut() -> Option<T>) -> T {
+    let until = Instant::now() + PATIENCE;
+    loop {
+        if let Some(found) = look() {
+            return found;
+        }
+        assert!(Instant::now() < until, "waited in vain for {what}");
+        std::thread::sleep(Duration::from_millis(5));
     }
 }
 
