@@ -87,6 +87,16 @@ pub fn set_stopped(tx: &Connection, agent: &Agent, stopped: bool) -> Sql<()> {
     changes::note(tx, Tag::Agent, agent.id.as_str(), Some(agent.project.as_str()))
 }
 
+/// Whatever is shown of the agents of a profile is stale.
+pub fn note_all_of(tx: &Connection, profile: &ProfileId) -> Sql<()> {
+    let mut statement = tx.prepare_cached("SELECT id, project FROM agents WHERE profile = ?1")?;
+    let rows = statement.query_map([profile.as_str()], |row| Ok((row.get(0)?, row.get(1)?)))?;
+    for row in rows.collect::<Sql<Vec<(String, String)>>>()? {
+        changes::note(tx, Tag::Agent, &row.0, Some(&row.1))?;
+    }
+    Ok(())
+}
+
 /// Removes an agent; false when it was not there. Its runs stay on the ledger.
 pub fn delete(tx: &Connection, agent: &Agent) -> Sql<bool> {
     let gone = tx.execute("DELETE FROM agents WHERE id = ?1", [agent.id.as_str()])? == 1;

@@ -239,10 +239,21 @@ pub fn set_seen(tx: &Connection, row: &AskRow) -> Sql<bool> {
     note_if(tx, row, changed)
 }
 
-/// Removes asks that were over before `before_ms` and whose answer has arrived, or whose caller is the user.
+/// Removes asks that were over before `before_ms` and whose answer has arrived, or whose caller is the user; their
+/// turns go with them. One stays while a turn or a child of its own goes on, while the ask that it belongs to goes
+/// on or has not told its answer, and while a message about it waits.
 pub fn forget(tx: &Connection, before_ms: i64) -> Sql<usize> {
     tx.execute(
-        "DELETE FROM asks WHERE ended_ms < ?1 AND (delivered IS NOT NULL OR caller IS NULL)",
+        "DELETE FROM asks WHERE ended_ms < ?1 AND (delivered IS NOT NULL OR caller IS NULL)
+            AND NOT EXISTS (SELECT 1 FROM turns WHERE turns.ask = asks.id
+                             AND (turns.state IN ('queued', 'starting', 'running') OR turns.resume = 1))
+            AND NOT EXISTS (SELECT 1 FROM asks AS child WHERE child.joined_ask = asks.id AND child.ended_ms IS NULL)
+            AND NOT EXISTS (SELECT 1 FROM tasks JOIN attempts ON attempts.task = tasks.id
+                             WHERE tasks.joined_ask = asks.id AND attempts.ended_ms IS NULL)
+            AND NOT EXISTS (SELECT 1 FROM asks AS parent WHERE parent.id = asks.joined_ask
+                             AND (parent.ended_ms IS NULL OR parent.delivered IS NULL AND parent.caller IS NOT NULL))
+            AND NOT EXISTS (SELECT 1 FROM messages WHERE messages.about = asks.id
+                             AND messages.state IN ('pending', 'claimed'))",
         [before_ms],
     )
 }

@@ -66,6 +66,16 @@ pub fn at_work(db: &Connection) -> Sql<Vec<AttemptRow>> {
     statement.query_map([], read)?.collect()
 }
 
+/// Where the commands of tasks that are not over run, or will: a directory for each, of a project or of all.
+pub fn open_cwds(db: &Connection, project: Option<&ProjectId>) -> Sql<Vec<String>> {
+    let mut statement = db.prepare_cached(
+        "SELECT tasks.cwd FROM attempts JOIN tasks ON tasks.id = attempts.task
+          WHERE attempts.state IN ('awaiting_approval', 'queued', 'starting', 'running')
+            AND (?1 IS NULL OR tasks.project = ?1)",
+    )?;
+    statement.query_map([project.map(ProjectId::as_str)], |row| row.get(0))?.collect()
+}
+
 /// Projects with attempts in line.
 pub fn projects_in_line(db: &Connection) -> Sql<Vec<ProjectId>> {
     let mut statement = db.prepare_cached("SELECT DISTINCT project FROM attempts WHERE state = 'queued'")?;

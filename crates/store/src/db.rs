@@ -168,7 +168,39 @@ impl Store {
         Ok(value)
     }
 
+    /// Begins a part of the batch that stands or falls as a whole, with all writes until
+    /// [`Store::keep_part`] or [`Store::undo_part`]. Parts may lie within each other.
+    pub fn begin_part(&mut self) -> Result<(), Error> {
+        let begun = self.in_transaction().and_then(|()| self.connection.execute_batch("SAVEPOINT part"));
+        begun.map_err(|source| self.failed("writing", source))
+    }
+
+    /// Ends the part that was begun last; what it wrote is in the batch.
+    pub fn keep_part(&mut self) -> Result<(), Error> {
+        let kept = self.in_transaction().and_then(|()| self.connection.execute_batch("RELEASE part"));
+        kept.map_err(|source| self.failed("writing", source))
+    }
+
+    /// Takes back what was written since the part that was begun last, and ends it.
+    pub fn undo_part(&mut self) -> Result<(), Error> {
+        let undone = self.in_transaction();
+        let undone = undone.and_then(|()| self.connection.execute_batch("ROLLBACK TO part; RELEASE part"));
+        undone.map_err(|source| self.failed("writing", source))
+    }
+
+    /// Some errors, a full disk for one, make SQLite take back the whole transaction by itself. What was
+    /// written after that would stand alone.
+    fn in_transaction(&self) -> Sql<()> {
+        if self.in_batch && self.connection.is_autocommit() {
+            let code = rusqlite::ffi::Error::new(rusqlite::ffi::SQLITE_ABORT_ROLLBACK);
+            let why = "the transaction was taken back after an error".to_owned();
+            return Err(rusqlite::Error::SqliteFailure(code, Some(why)));
+        }
+        Ok(())
+    }
+
     fn write_part<T>(&mut self, work: &impl Fn(&Db) -> Sql<T>) -> Sql<T> {
+        self.in_transaction()?;
         let before = self.connection.total_changes();
         let part = self.connection.savepoint()?;
         let value = work(&part)?;

@@ -21,6 +21,7 @@ pub mod calls;
 pub mod changes;
 pub mod db;
 pub mod error;
+pub mod hooks;
 pub mod layouts;
 pub mod limits;
 pub mod messages;
@@ -32,6 +33,7 @@ pub mod settings;
 mod stale_log;
 pub mod tasks;
 pub mod turns;
+pub mod usage;
 pub mod workdirs;
 
 pub use db::{Opened, Reader, Store};

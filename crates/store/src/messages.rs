@@ -57,13 +57,13 @@ pub fn get(db: &Connection, id: &MessageId) -> Sql<Option<MessageRow>> {
     Ok(select(db, "WHERE id = ?1", id.as_str())?.pop())
 }
 
-/// The messages that wait for an agent and are a reason to wake it, the oldest first.
-pub fn pending_of(db: &Connection, agent: &AgentId) -> Sql<Vec<MessageRow>> {
-    select(
-        db,
-        "WHERE agent = ?1 AND state = 'pending' AND kind <> 'ask_received' ORDER BY created_ms, rowid",
-        agent.as_str(),
-    )
+/// The messages that wait for an agent and are a reason to wake it, the oldest first, at most so many.
+pub fn first_pending(db: &Connection, agent: &AgentId, most: usize) -> Sql<Vec<MessageRow>> {
+    let most = i64::try_from(most).unwrap_or(i64::MAX);
+    let which = format!(
+        "WHERE agent = ?1 AND state = 'pending' AND kind <> 'ask_received' ORDER BY created_ms, rowid LIMIT {most}"
+    );
+    select(db, &which, agent.as_str())
 }
 
 /// The messages that a turn carries.
@@ -91,6 +91,14 @@ pub fn waiting_for(db: &Connection, agent: &AgentId) -> Sql<(u32, Option<i64>)> 
           WHERE agent = ?1 AND state = 'pending' AND kind <> 'ask_received'",
     )?
     .query_row([agent.as_str()], |row| Ok((row.get(0)?, row.get(1)?)))
+}
+
+/// How many notes wait for an agent.
+pub fn notes_waiting(db: &Connection, agent: &AgentId) -> Sql<u32> {
+    db.prepare_cached(
+        "SELECT count(*) FROM messages WHERE agent = ?1 AND state = 'pending' AND kind = 'note'",
+    )?
+    .query_row([agent.as_str()], |row| row.get(0))
 }
 
 /// Agents for which messages wait.

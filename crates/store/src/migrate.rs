@@ -13,6 +13,7 @@ pub const MIGRATIONS: &[&str] = &[
     include_str!("../migrations/0001_base.sql"),
     include_str!("../migrations/0002_tasks.sql"),
     include_str!("../migrations/0003_asks_and_workdirs.sql"),
+    include_str!("../migrations/0004_usage_and_slots.sql"),
 ];
 
 /// Brings the file to the newest schema.

@@ -10,7 +10,7 @@ use crate::error::{Sql, unreadable};
 /// All profiles in the order in which they were made. Their variables come without values.
 pub fn list(db: &Connection) -> Sql<Vec<Profile>> {
     let mut statement = db.prepare_cached(
-        "SELECT id, name, adapter, program, args, env_names, version, policy, allow_prefixes
+        "SELECT id, name, adapter, program, args, env_names, version, policy, allow_prefixes, concurrency
            FROM profiles ORDER BY created_ms, rowid",
     )?;
     statement.query_map([], read)?.collect()
@@ -21,8 +21,8 @@ pub fn insert(tx: &Connection, profile: &Profile, now_ms: i64) -> Sql<()> {
     let names: Vec<&str> = profile.env.iter().map(|(name, _)| name.as_str()).collect();
     tx.execute(
         "INSERT INTO profiles (id, name, adapter, program, args, env_names, version, policy, created_ms,
-           allow_prefixes)
-         VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10)",
+           allow_prefixes, concurrency)
+         VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11)",
         (
             profile.id.as_str(),
             &profile.name,
@@ -34,6 +34,7 @@ pub fn insert(tx: &Connection, profile: &Profile, now_ms: i64) -> Sql<()> {
             policy_word(profile.policy),
             now_ms,
             serde_json::json!(profile.allow_prefixes).to_string(),
+            profile.concurrency,
         ),
     )?;
     changes::note(tx, Tag::Profile, profile.id.as_str(), None)
@@ -43,7 +44,8 @@ pub fn insert(tx: &Connection, profile: &Profile, now_ms: i64) -> Sql<()> {
 pub fn update(tx: &Connection, profile: &Profile) -> Sql<bool> {
     let names: Vec<&str> = profile.env.iter().map(|(name, _)| name.as_str()).collect();
     let changed = tx.execute(
-        "UPDATE profiles SET program = ?2, args = ?3, env_names = ?4, version = ?5, policy = ?6, allow_prefixes = ?7
+        "UPDATE profiles SET program = ?2, args = ?3, env_names = ?4, version = ?5, policy = ?6, allow_prefixes = ?7,
+                concurrency = ?8
           WHERE id = ?1",
         (
             profile.id.as_str(),
@@ -53,6 +55,7 @@ pub fn update(tx: &Connection, profile: &Profile) -> Sql<bool> {
             &profile.version,
             policy_word(profile.policy),
             serde_json::json!(profile.allow_prefixes).to_string(),
+            profile.concurrency,
         ),
     )?;
     if changed == 1 {
@@ -115,5 +118,6 @@ fn read(row: &Row<'_>) -> Sql<Profile> {
         version: row.get(6)?,
         policy,
         allow_prefixes: words(8)?,
+        concurrency: row.get(9)?,
     })
 }

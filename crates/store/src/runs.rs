@@ -73,12 +73,14 @@ pub fn with_dir(db: &Connection) -> Sql<Vec<RunRow>> {
     select(db, "WHERE dir_state = 'kept' ORDER BY created_ms DESC, rowid DESC")
 }
 
-/// The runs of an agent whose directory is kept, the newest first.
-pub fn with_dir_of(db: &Connection, agent: &AgentId) -> Sql<Vec<RunRow>> {
+/// Those right beyond the newest `kept` runs of an agent whose directory is kept, the newest first. A few are enough:
+/// one more comes with each run.
+pub fn beyond_kept(db: &Connection, agent: &AgentId, kept: usize) -> Sql<Vec<RunRow>> {
     let mut statement = db.prepare_cached(&format!(
-        "SELECT {COLUMNS} FROM runs WHERE agent = ?1 AND dir_state = 'kept' ORDER BY created_ms DESC, rowid DESC"
+        "SELECT {COLUMNS} FROM runs WHERE agent = ?1 AND dir_state = 'kept'
+          ORDER BY created_ms DESC, rowid DESC LIMIT 8 OFFSET ?2"
     ))?;
-    statement.query_map([agent.as_str()], read)?.collect()
+    statement.query_map((agent.as_str(), kept as i64), read)?.collect()
 }
 
 /// The newest run of an agent.

@@ -5,6 +5,7 @@ use carillon_core::words::Task;
 use rusqlite::{Connection, OptionalExtension, Row};
 
 use crate::error::{Sql, unreadable};
+use crate::runs::RunRow;
 
 const COLUMNS: &str =
     "id, project, owner, title, command, cwd, tty, detached, timeout_ms, log_max, created_ms, env_key,
@@ -88,6 +89,25 @@ pub fn joined_to(db: &Connection, ask: &AskId) -> Sql<Vec<TaskRow>> {
         "SELECT {COLUMNS} FROM tasks WHERE joined_ask = ?1 ORDER BY created_ms, rowid"
     ))?;
     statement.query_map([ask.as_str()], read)?.collect()
+}
+
+/// The tasks that an agent asked for during this run of its and that are not over; none for the run of a task. Of an
+/// agent that was removed neither the run nor the task tells it any more: then tasks of nobody in these times count.
+pub fn heirs_of(db: &Connection, run: &RunRow) -> Sql<Vec<TaskId>> {
+    if run.task.is_some() {
+        return Ok(Vec::new());
+    }
+    let mut statement = db.prepare_cached(
+        "SELECT t.id FROM tasks AS t WHERE t.project = ?1 AND t.owner IS ?2 AND t.created_ms >= ?3
+            AND (?4 IS NULL OR t.created_ms <= ?4)
+            AND EXISTS (SELECT 1 FROM attempts WHERE task = t.id
+                  AND state IN ('awaiting_approval', 'queued', 'starting', 'running'))",
+    )?;
+    let agent = run.agent.as_ref().map(AgentId::as_str);
+    let ids = statement.query_map((run.project.as_str(), agent, run.created_ms, run.ended_ms), |row| {
+        row.get::<_, String>(0)
+    })?;
+    ids.map(|id| TaskId::parse(&id?).map_err(|e| unreadable("tasks", e))).collect()
 }
 
 /// Records that the owner has seen the end of an attempt, or wanted it.

@@ -1,11 +1,13 @@
 //! The table `turns`: what agents are told, and what they answered.
 
-use carillon_core::id::{AgentId, AskId, ProjectId, RunId, TurnId};
+use carillon_core::id::{AgentId, AskId, ProfileId, ProjectId, RunId, TurnId};
 use carillon_core::turn::State;
+use carillon_core::usage::{SessionCount, Usage};
 use rusqlite::{Connection, OptionalExtension, Row};
 
 use crate::changes::{self, Tag};
 use crate::error::{Sql, unreadable};
+use crate::{hooks, usage};
 
 /// Why a turn is run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -20,19 +22,17 @@ pub enum Kind {
     Resume,
 }
 
-/// What a turn cost, as far as the agent's program told.
-#[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub struct Usage {
-    /// Tokens that the model read.
-    pub input_tokens: Option<u64>,
-    /// Tokens that it wrote.
-    pub output_tokens: Option<u64>,
-    /// Price in US dollars.
-    pub cost_usd: Option<f64>,
+/// What is committed along with the end of a turn. It is not read back with the row.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Closing {
+    /// How far the conversation is counted now, where its program counts all of it.
+    pub session_count: Option<SessionCount>,
+    /// What told the end, by its own id, where a hook did: told once more, it is known.
+    pub hook: Option<String>,
 }
 
 /// One row.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TurnRow {
     /// Its identity.
     pub id: TurnId,
@@ -50,8 +50,10 @@ pub struct TurnRow {
     pub prompt: String,
     /// What carries it.
     pub run: Option<RunId>,
-    /// What it cost.
+    /// What it used, as far as the agent's program told.
     pub usage: Usage,
+    /// What its end brings along.
+    pub closing: Closing,
     /// When it was put in line, in Unix milliseconds.
     pub created_ms: i64,
     /// When the agent got it, in Unix milliseconds.
@@ -61,7 +63,7 @@ pub struct TurnRow {
 }
 
 const COLUMNS: &str = "id, agent, project, ask, kind, state, prompt, final, reason, resume, until_ms, run,
-    input_tokens, output_tokens, cost_usd, created_ms, started_ms, ended_ms";
+    created_ms, started_ms, ended_ms, input_tokens, cached_tokens, output_tokens, reasoning_tokens, cost_micro_usd";
 
 /// One turn.
 pub fn get(db: &Connection, id: &TurnId) -> Sql<Option<TurnRow>> {
@@ -92,6 +94,21 @@ pub fn next_of(db: &Connection, agent: &AgentId) -> Sql<Option<TurnRow>> {
 pub fn queued_of(db: &Connection, agent: &AgentId) -> Sql<u32> {
     db.prepare_cached("SELECT count(*) FROM turns WHERE agent = ?1 AND state = 'queued'")?
         .query_row([agent.as_str()], |row| row.get(0))
+}
+
+/// How many headless turns of a profile's agents run and do not wait for another agent: one that does has asked
+/// it in this turn and not said that it goes on alone, or a call of its own waits for the answer. Turns whose run
+/// is in `lent`, a JSON array, do not count either.
+pub fn count_at_work(db: &Connection, profile: &ProfileId, lent: &str) -> Sql<u32> {
+    db.prepare_cached(
+        "SELECT count(*) FROM turns AS t JOIN agents AS a ON a.id = t.agent
+          WHERE a.profile = ?1 AND a.mode = 'headless' AND t.state IN ('starting', 'running')
+            AND t.run NOT IN (SELECT value FROM json_each(?2))
+            AND NOT EXISTS (SELECT 1 FROM asks AS k WHERE k.caller = t.agent AND k.ended_ms IS NULL
+              AND ((k.detached = 0 AND k.created_ms >= (SELECT r.created_ms FROM runs AS r WHERE r.id = t.run))
+                OR EXISTS (SELECT 1 FROM calls AS c WHERE c.ask = k.id)))",
+    )?
+    .query_row((profile.as_str(), lent), |row| row.get(0))
 }
 
 /// The turns of an ask, the oldest first.
@@ -173,13 +190,14 @@ pub fn set_running(tx: &Connection, row: &TurnRow, started_ms: i64) -> Sql<bool>
     note_if(tx, row, changed)
 }
 
-/// The end: from any state that is not one; false when it was over already.
+/// The end: from any state that is not one; false when it was over already, and then nothing is counted again.
 pub fn set_over(tx: &Connection, row: &TurnRow, state: &State, ended_ms: i64) -> Sql<bool> {
     let words = Words::of(state);
     let changed = tx
         .prepare_cached(
             "UPDATE turns SET state = ?2, final = ?3, reason = ?4, resume = ?5, until_ms = ?6, ended_ms = ?7,
-                    input_tokens = ?8, output_tokens = ?9, cost_usd = ?10, started_ms = coalesce(started_ms, ?11)
+                    input_tokens = ?8, cached_tokens = ?9, output_tokens = ?10, reasoning_tokens = ?11,
+                    cost_micro_usd = ?12, started_ms = coalesce(started_ms, ?13)
               WHERE id = ?1 AND state IN ('queued', 'starting', 'running')",
         )?
         .execute((
@@ -191,11 +209,27 @@ pub fn set_over(tx: &Connection, row: &TurnRow, state: &State, ended_ms: i64) ->
             words.until_ms,
             ended_ms,
             row.usage.input_tokens,
+            row.usage.cached_tokens,
             row.usage.output_tokens,
-            row.usage.cost_usd,
+            row.usage.reasoning_tokens,
+            row.usage.cost_micro_usd,
             row.started_ms,
         ))?;
+    if changed == 1 {
+        close(tx, row)?;
+    }
     note_if(tx, row, changed)
+}
+
+fn close(tx: &Connection, row: &TurnRow) -> Sql<()> {
+    usage::add(tx, &row.project, &row.agent, row.usage)?;
+    if let Some(count) = &row.closing.session_count {
+        usage::set_counted(tx, &row.agent, count)?;
+    }
+    match (&row.run, &row.closing.hook) {
+        (Some(run), Some(hook)) => hooks::set_heard(tx, run, hook),
+        _ => Ok(()),
+    }
 }
 
 /// A turn that was cut short has been gone on with, or given up.
@@ -207,7 +241,7 @@ pub fn set_resumed(tx: &Connection, row: &TurnRow) -> Sql<bool> {
 
 /// Removes turns that served no ask and were over before `before_ms`.
 pub fn forget(tx: &Connection, before_ms: i64) -> Sql<usize> {
-    tx.execute("DELETE FROM turns WHERE ended_ms < ?1 AND ask IS NULL", [before_ms])
+    tx.execute("DELETE FROM turns WHERE ended_ms < ?1 AND ask IS NULL AND resume = 0", [before_ms])
 }
 
 /// A turn's change makes its agent stale as well: the agent's state is read from it.
@@ -308,9 +342,10 @@ fn read(row: &Row<'_>) -> Sql<TurnRow> {
         state: read_state(row)?,
         prompt: row.get(6)?,
         run: run.map(|id| RunId::parse(&id)).transpose().map_err(bad)?,
-        usage: Usage { input_tokens: row.get(12)?, output_tokens: row.get(13)?, cost_usd: row.get(14)? },
-        created_ms: row.get(15)?,
-        started_ms: row.get(16)?,
-        ended_ms: row.get(17)?,
+        usage: usage::read(row, 15)?,
+        closing: Closing::default(),
+        created_ms: row.get(12)?,
+        started_ms: row.get(13)?,
+        ended_ms: row.get(14)?,
     })
 }

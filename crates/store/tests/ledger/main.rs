@@ -9,3 +9,4 @@ mod schema;
 mod stale_log;
 mod support;
 mod tables;
+mod usage;

@@ -2,12 +2,15 @@
 
 use std::path::{Path, PathBuf};
 
+use carillon_core::limits::USAGE_OF_TURN_MAX;
 use carillon_core::run::{Cause, Ending, State};
-use carillon_core::task;
+use carillon_core::usage::{Usage, UsageSum};
 use carillon_core::words::Profile;
+use carillon_core::{task, turn};
 use carillon_store::migrate::{MIGRATIONS, checksum};
 use carillon_store::{
-    Error, Store, agents, attempts, changes, layouts, messages, profiles, projects, runs, settings, tasks,
+    Error, Store, agents, approvals, asks, attempts, changes, layouts, limits, messages, profiles, projects,
+    runs, settings, tasks, turns, usage, workdirs,
 };
 use rusqlite::Connection;
 
@@ -18,6 +21,7 @@ use crate::support::{NOW_MS, Place, begin, fill, profile, project, run, run_id, 
 const FROZEN: &[&str] = &[
     "a39324ad4c3d6b23da21e5b2c1ff104a1875b6b9c588e0260f815275c57a1dbc",
     "d0bd77b677f040ce36339010b80a2088634efff70945b88d2807cff2600930bb",
+    "0b325c76d72c109f8a017d61d33b012b1a4338f2d8bc4a26013ac6d57039b5af",
 ];
 
 /// Set to `write` after a migration was added to `FROZEN`: then the snapshot of the schema and the
@@ -34,12 +38,27 @@ fn writing() -> bool {
 
 /// A file of an earlier schema, made of the frozen migrations alone.
 fn of_version(path: &Path, version: usize) -> Connection {
+    grown(path, version, |_, _| {})
+}
+
+/// As `of_version`, with the rows of each schema as that one wrote them: the later ones have moved them since.
+fn filled(path: &Path, version: usize) -> Connection {
+    grown(path, version, |db, number| {
+        let name =
+            if number == 1 { "golden/rows.sql".to_owned() } else { format!("golden/rows_v{number}.sql") };
+        let rows = std::fs::read_to_string(here(&name)).expect("the rows");
+        db.execute_batch(&rows).expect("the rows fit the schema");
+    })
+}
+
+fn grown(path: &Path, version: usize, fill: impl Fn(&Connection, usize)) -> Connection {
     let db = Connection::open(path).expect("the file opens");
     db.execute_batch("PRAGMA journal_mode = WAL; PRAGMA foreign_keys = ON").unwrap();
     db.execute_batch("CREATE TABLE migrations (version INTEGER PRIMARY KEY, checksum TEXT NOT NULL, applied_ms INTEGER NOT NULL) STRICT").unwrap();
     for (number, text) in (1..=version).zip(MIGRATIONS) {
         db.execute_batch(text).expect("the migration applies");
         db.execute("INSERT INTO migrations VALUES (?1, ?2, ?3)", (number, checksum(text), NOW_MS)).unwrap();
+        fill(&db, number);
     }
     db
 }
@@ -191,14 +210,7 @@ fn every_golden_file_opens() {
 
 fn write_golden(file: &Path, version: usize) {
     let place = Place::new();
-    let db = of_version(&place.path(), version);
-    let rows = std::fs::read_to_string(here("golden/rows.sql")).expect("the rows");
-    db.execute_batch(&rows).expect("the rows fit the schema");
-    if version >= 2 {
-        let rows = std::fs::read_to_string(here("golden/rows_v2.sql")).expect("the rows");
-        db.execute_batch(&rows).expect("the rows fit the schema");
-    }
-    drop(db);
+    drop(filled(&place.path(), version));
     std::fs::copy(place.path(), file).expect("the golden file can be written");
 }
 
@@ -220,6 +232,53 @@ fn check_golden(store: &Store, version: usize) {
     if version >= 2 {
         check_golden_tasks(store);
     }
+    if version >= 3 {
+        check_golden_asks(store);
+    }
+}
+
+/// An ask with its turns, which were counted already, and what hangs on a profile, a task and a project.
+fn check_golden_asks(store: &Store) {
+    let found = store.read(|db| turns::of_agent(db, &tenor().id, 9)).unwrap();
+    let [queued, wake, ask] = found.as_slice() else { panic!("three turns, not {found:?}") };
+    assert_eq!(queued.state, turn::State::Queued);
+    let used = Usage {
+        input_tokens: Some(200),
+        output_tokens: Some(40),
+        cost_micro_usd: Some(1_600),
+        ..Usage::default()
+    };
+    assert_eq!((ask.usage, &ask.state), (used, &turn::State::Final { text: "It is.".to_owned() }));
+    assert_eq!(wake.usage.input_tokens, Some(USAGE_OF_TURN_MAX), "cut to what can be summed");
+    let row = store.read(|db| asks::get(db, ask.ask.as_ref().expect("its ask"))).unwrap().expect("an ask");
+    assert_eq!((row.key.as_deref(), row.delivered), (Some("k1"), Some(asks::Delivered::Call)));
+    let sum = store.read(|db| usage::of_agent(db, &tenor().id)).unwrap().expect("a sum");
+    let all = Usage {
+        input_tokens: Some(USAGE_OF_TURN_MAX + 200),
+        output_tokens: Some(42),
+        cost_micro_usd: Some(1_600),
+        ..Usage::default()
+    };
+    assert_eq!(sum, UsageSum { turns: 2, priced_turns: 1, usage: all });
+    let limited = store.read(|db| limits::get(db, &profile().id)).unwrap().expect("a limit");
+    assert_eq!(limited.until_ms, Some(NOW_MS + 100_000));
+    assert_eq!(store.read(|db| approvals::list(db, 9)).unwrap().len(), 1);
+    let workdirs = store.read(|db| workdirs::list(db, Some(&project().id))).unwrap();
+    assert_eq!(workdirs.iter().map(|row| row.name.as_str()).collect::<Vec<_>>(), ["peal"]);
+}
+
+/// Turns of Codex were counted by their whole conversation until the fourth schema: what stood there is taken
+/// for unknown, and that of others is kept.
+#[test]
+fn what_was_counted_by_the_conversation_is_not_taken_for_that_of_a_turn() {
+    let place = Place::new();
+    let db = filled(&place.path(), 3);
+    db.execute_batch("UPDATE profiles SET adapter = 'codex'").unwrap();
+    drop(db);
+    let store = place.open();
+    assert_eq!(store.read(|db| usage::of_agent(db, &tenor().id)).unwrap(), None);
+    let found = store.read(|db| turns::of_agent(db, &tenor().id, 9)).unwrap();
+    assert!(found.len() == 3 && found.iter().all(|turn| !turn.usage.is_known()), "{found:?}");
 }
 
 /// A task that had ended, and its owner's message, which nobody had read by then.
@@ -229,7 +288,7 @@ fn check_golden_tasks(store: &Store) {
     assert_eq!((row.task.title.as_str(), &row.joined_ask, row.seen_attempt), ("ring", &None, 0));
     let attempt = store.read(|db| attempts::latest(db, &row.task.id)).unwrap().expect("an attempt");
     assert_eq!(attempt.state, task::State::Failed(task::Failure::Exit(3)));
-    let waiting = store.read(|db| messages::pending_of(db, &treble().id)).unwrap();
+    let waiting = store.read(|db| messages::first_pending(db, &treble().id, 10)).unwrap();
     let [message] = waiting.as_slice() else { panic!("one message, not {waiting:?}") };
     assert_eq!(message.kind, messages::Kind::TaskEnded);
     assert_eq!(message.about.as_deref(), Some(row.task.id.as_str()));

@@ -80,6 +80,7 @@ pub fn profile() -> Profile {
         version: Some("1.2".to_owned()),
         policy: Policy::Ask,
         allow_prefixes: Vec::new(),
+        concurrency: None,
     }
 }
 
