@@ -45,6 +45,11 @@ export class Ground {
     return folder;
   }
 
+  /** Whether there is such a program. */
+  can(program) {
+    return spawnSync("sh", ["-c", `command -v ${program}`], { env: this.env }).status === 0;
+  }
+
   /** The environment with that data directory. */
   with(home) {
     if (!this.#homes.includes(home)) this.#homes.push(home);

@@ -67,6 +67,8 @@ fn one_that_somebody_removed_harms_nothing() {
     std::fs::remove_dir_all(temp).unwrap();
     world.write("one", "end\r");
     assert_eq!(world.wait_until_over("one")["run"]["reason"], "exited 0");
+    // It may have been made anew meanwhile; then it goes as any other.
+    world.wait_for("no temp left", || world.temp_entries().is_empty().then_some(()));
     world.ok(&["agent", "start", "one"]);
     world.wait_for_text("one", "up");
     let [again] = &world.temp_entries()[..] else { panic!("a new temp directory") };

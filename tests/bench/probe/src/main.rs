@@ -7,10 +7,13 @@
 //! read PROGRAM ARG...           runs PROGRAM in a bare terminal, presses Enter once, reads to the end, prints the count of bytes
 //! syncs FOLDER                  prints how long two writes with fsync and rename take, in nanoseconds
 //! echo SETTINGS                 see `echo.rs`
+//! tree FOLDER FILES             makes a tree of so many small files, all of it on the disk when it ends
+//! bury BASE FOLDER              renames FOLDER into the trash of BASE and prints how long that took, in nanoseconds
 //! ```
 
 mod bare;
 mod echo;
+mod tree;
 
 use std::io::Write;
 use std::path::Path;
@@ -49,6 +52,11 @@ fn main() -> Outcome {
             Ok(())
         }
         ["echo", settings] => echo::run(settings),
+        ["tree", folder, files] => tree::make(folder.as_ref(), files.parse()?),
+        ["bury", base, folder] => {
+            println!("{}", tree::bury(base.as_ref(), folder.as_ref())?);
+            Ok(())
+        }
         _ => Err("the words are told in tests/bench/probe/src/main.rs".into()),
     }
 }
