@@ -1,18 +1,32 @@
 //! `carillon guard`: a command that leaves nothing behind of what the project's rules name. Needs no engine.
 
+use std::ffi::OsString;
+use std::path::PathBuf;
 use std::process::ExitCode;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use carillon_api::ApiError;
 use carillon_core::plain::plain;
 use carillon_tidy::Error;
-use carillon_tidy::guard::{Begun, Guard, Order, Report, command};
+use carillon_tidy::guard::{Begun, Guard, Hands, Order, RealHands, Report, command};
 use serde_json::{Value, json};
 
-use crate::args;
 use crate::outcome::print;
 
-pub(crate) fn run(args: args::Guard, json: bool) -> Result<ExitCode, ApiError> {
+#[derive(Debug, clap::Args)]
+pub(crate) struct Args {
+    /// A file with the rules under [residue]; carillon.toml of the repository when left out.
+    #[arg(long, value_name = "FILE")]
+    rules: Option<PathBuf>,
+    /// Exit with 1 when a command that succeeded left anything behind.
+    #[arg(long)]
+    strict: bool,
+    /// The command, behind `--`.
+    #[arg(last = true, required = true, value_name = "CMD")]
+    command: Vec<OsString>,
+}
+
+pub(crate) fn run(args: Args, json: bool) -> Result<ExitCode, ApiError> {
     let here = std::env::current_dir()
         .map_err(|e| ApiError::failed(format!("the present directory cannot be read: {e}")))?;
     let order = Order::from_environment(here, args.rules);
@@ -35,7 +49,7 @@ pub(crate) fn run(args: args::Guard, json: bool) -> Result<ExitCode, ApiError> {
     };
     let ended = command::run(&command).map_err(|e| as_api_error(&e))?;
     let acts = guard.is_some();
-    let report = guard.map(|guard| guard.finish(now_ms())).unwrap_or_default();
+    let report = guard.map(|guard| guard.finish_with(now_ms(), hands())).unwrap_or_default();
     let code = exit_code(ended.code, &report, args.strict);
     if json {
         print(&shape(&report, &ended, acts, code), true, |_| String::new());
@@ -78,18 +92,40 @@ fn tell(report: &Report, ended: &command::Ended, strict: bool) {
     for left in &ended.left {
         say(format!("process {} ({}) is still there", left.pid, left.name));
     }
-    for why in &report.blind {
-        say(format!("cannot tell what was left: {why}"));
-    }
-    for reaped in &report.reaped {
-        let at = reaped.kept_at.as_ref().map(|at| format!("; for a day it is in {at}")).unwrap_or_default();
-        say(format!("reaped the {} {}{at}", reaped.kind.word(), reaped.name));
-    }
-    for kept in &report.kept {
-        say(format!("kept the {} {}: {}", kept.kind.word(), kept.name, kept.reason));
-    }
+    report.sentences().into_iter().for_each(say);
     if strict && !report.made.is_empty() {
         say(format!("left behind: {}", report.made.join(", ")));
+    }
+}
+
+/// What acts. A debug build can be told to have hands that do nothing and say that all is done, so that a test can
+/// see whether anybody would notice.
+fn hands() -> &'static dyn Hands {
+    #[cfg(debug_assertions)]
+    if std::env::var_os("CARILLON_GUARD_HANDS").is_some_and(|hands| hands == "idle") {
+        return &idle::IdleHands;
+    }
+    &RealHands
+}
+
+#[cfg(debug_assertions)]
+mod idle {
+    use std::path::{Path, PathBuf};
+
+    use carillon_tidy::Error;
+    use carillon_tidy::git::names::DeletedBranch;
+    use carillon_tidy::guard::Hands;
+
+    pub(super) struct IdleHands;
+
+    impl Hands for IdleHands {
+        fn bury(&self, base: &Path, trash: &str, _: &Path, name: &str) -> Result<PathBuf, Error> {
+            Ok(base.join(trash).join(name))
+        }
+
+        fn delete_branch(&self, _: &Path, _: &str, _: &str) -> Result<DeletedBranch, Error> {
+            Ok(DeletedBranch { tip: String::new(), archive_ref: None })
+        }
     }
 }
 

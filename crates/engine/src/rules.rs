@@ -1,66 +1,13 @@
-//! A project's own rules: `carillon.toml` at its root. All of it is optional; an unknown key is
-//! refused by name, so that a typing error never passes for a rule.
+//! The rules of a project for its tasks and its temp directories: `[tasks]` and `[temp]` of its `carillon.toml`, with
+//! the bounds and defaults of what it leaves out.
 
-use std::fs::File;
-use std::io::Read;
-use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
 
+use carillon_core::residue::Caps;
 use carillon_core::{limits, quantity};
-use serde::Deserialize;
 
 use crate::error::Error;
-
-/// The name of the file.
-const NAME: &str = "carillon.toml";
-/// Largest file that is read, in bytes.
-const MAX_BYTES: u64 = 256 * 1024;
-
-/// What the file may say. The sections that other parts read stand here as well, so that a valid file
-/// is never refused.
-#[derive(Debug, Default, Deserialize)]
-#[serde(deny_unknown_fields, default)]
-struct Sections {
-    tasks: Tasks,
-    #[serde(rename = "residue")]
-    _residue: Residue,
-    #[serde(rename = "workdirs")]
-    _workdirs: Workdirs,
-}
-
-#[derive(Debug, Default, Deserialize)]
-#[serde(deny_unknown_fields, default)]
-struct Tasks {
-    concurrent: Option<u32>,
-    timeout: Option<String>,
-    log_max: Option<String>,
-}
-
-#[derive(Debug, Default, Deserialize)]
-#[serde(deny_unknown_fields, default)]
-struct Residue {
-    #[serde(rename = "directories")]
-    _directories: Vec<String>,
-    #[serde(rename = "branches")]
-    _branches: Vec<String>,
-    #[serde(rename = "worktree_roots")]
-    _worktree_roots: Vec<String>,
-    #[serde(rename = "temp")]
-    _temp: Vec<String>,
-    #[serde(rename = "auto")]
-    _auto: bool,
-}
-
-#[derive(Debug, Default, Deserialize)]
-#[serde(deny_unknown_fields, default)]
-struct Workdirs {
-    #[serde(rename = "copy")]
-    _copy: Vec<String>,
-    #[serde(rename = "setup")]
-    _setup: Vec<String>,
-    #[serde(rename = "base")]
-    _base: Option<String>,
-}
+use crate::host::rules::{self, Tasks, Temp};
 
 /// The rules for tasks, with the defaults of what the file leaves out.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -88,54 +35,55 @@ impl TaskRules {
 
 /// Reads the rules for tasks of the project with this root.
 pub(crate) fn for_tasks(root: &Path) -> Result<TaskRules, Error> {
-    let path = root.join(NAME);
-    let bad = |why: String| {
-        Error::failed(
-            format!("{} cannot be used: {why}", path.display()),
-            "correct the file, or remove the line",
-        )
-    };
-    match read(&path) {
-        Ok(Some(text)) => parse(&text).map_err(bad),
-        Ok(None) => Ok(TaskRules::default()),
-        Err(error) => Err(bad(error.to_string())),
-    }
+    read(root, |sections| judge(sections.tasks))
 }
 
-/// The text of a regular file of bounded size; none when there is no file. A pipe in its place makes
-/// nobody wait.
-fn read(path: &Path) -> std::io::Result<Option<String>> {
-    let opened =
-        File::options().read(true).custom_flags(rustix::fs::OFlags::NONBLOCK.bits() as i32).open(path);
-    let file = match opened {
-        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(None),
-        other => other?,
-    };
-    if !file.metadata()?.is_file() {
-        return Err(std::io::Error::other("it is not a file"));
-    }
-    let mut text = String::new();
-    file.take(MAX_BYTES + 1).read_to_string(&mut text)?;
-    if text.len() as u64 > MAX_BYTES {
-        return Err(std::io::Error::other(format!("it has more than {MAX_BYTES} bytes")));
-    }
-    Ok(Some(text))
+/// Reads how much room the temp directories of the project with this root may take.
+pub(crate) fn for_temp(root: &Path) -> Result<Caps, Error> {
+    read(root, |sections| caps(sections.temp))
 }
 
-fn parse(text: &str) -> Result<TaskRules, String> {
-    let file: Sections = toml::from_str(text).map_err(|e| e.to_string().trim().to_owned())?;
+fn read<T>(root: &Path, judge: impl Fn(rules::Sections) -> Result<T, String>) -> Result<T, Error> {
+    let found = rules::of_project(root).and_then(|sections| {
+        judge(sections)
+            .map_err(|why| format!("{} cannot be used: {why}", root.join(rules::FILE_NAME).display()))
+    });
+    found.map_err(|why| Error::failed(why, "correct the file, or remove the line"))
+}
+
+/// A lower cap at the top takes the warning down with it.
+fn caps(temp: Temp) -> Result<Caps, String> {
+    let bytes = |key, text: Option<String>, usual| match text {
+        None => Ok(usual),
+        Some(text) => quantity::bytes(&text).map_err(|e| format!("temp.{key}: {e}")),
+    };
+    let mut caps = Caps::default();
+    caps.max.bytes = bytes("max", temp.max, caps.max.bytes)?;
+    caps.warn.bytes = bytes("warn", temp.warn, caps.warn.bytes)?.min(caps.max.bytes);
+    caps.max.inodes = temp.max_files.unwrap_or(caps.max.inodes);
+    caps.warn.inodes = temp.warn_files.unwrap_or(caps.warn.inodes).min(caps.max.inodes);
+    if !(1..limits::TEMP_COUNT_MAX).contains(&caps.max.inodes) || caps.warn.inodes == 0 {
+        return Err(format!(
+            "temp.max_files and warn_files must be between 1 and {}",
+            limits::TEMP_COUNT_MAX - 1
+        ));
+    }
+    Ok(caps)
+}
+
+fn judge(tasks: Tasks) -> Result<TaskRules, String> {
     let mut rules = TaskRules::default();
-    if let Some(concurrent) = file.tasks.concurrent {
+    if let Some(concurrent) = tasks.concurrent {
         if !(1..=limits::TASKS_PER_PROJECT_MAX).contains(&concurrent) {
             return Err(format!("tasks.concurrent must be between 1 and {}", limits::TASKS_PER_PROJECT_MAX));
         }
         rules.concurrent = concurrent;
     }
-    if let Some(timeout) = file.tasks.timeout {
+    if let Some(timeout) = tasks.timeout {
         let timeout_ms = quantity::duration_ms(&timeout).map_err(|e| format!("tasks.timeout: {e}"))?;
         rules.timeout_ms = Some(timeout_ms.min(limits::TASK_TIMEOUT_MAX_MS));
     }
-    if let Some(log_max) = file.tasks.log_max {
+    if let Some(log_max) = tasks.log_max {
         let bytes = quantity::bytes(&log_max).map_err(|e| format!("tasks.log_max: {e}"))?;
         rules.log_max = bytes.max(limits::TASK_LOG_MIN_BYTES);
     }
@@ -145,6 +93,10 @@ fn parse(text: &str) -> Result<TaskRules, String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    fn parse(text: &str) -> Result<TaskRules, String> {
+        judge(rules::parse(text)?.tasks)
+    }
 
     #[test]
     fn what_is_left_out_has_its_default_and_what_is_unknown_is_named() {
@@ -161,6 +113,23 @@ mod tests {
             ("[tasks]\ntimeout = \"soon\"", "soon"),
         ] {
             let why = parse(text).unwrap_err();
+            assert!(why.contains(named), "{why}");
+        }
+    }
+
+    #[test]
+    fn a_project_says_how_much_room_temp_may_take() {
+        let parse = |text: &str| caps(rules::parse(&format!("[temp]\n{text}"))?.temp);
+        assert_eq!(parse(""), Ok(Caps::default()));
+        let own = parse("warn = \"1MiB\"\nmax = \"2MiB\"\nwarn_files = 10\nmax_files = 20").unwrap();
+        assert_eq!((own.warn.bytes, own.max.bytes), (1 << 20, 2 << 20));
+        assert_eq!((own.warn.inodes, own.max.inodes), (10, 20));
+        let low = parse("max = \"1KiB\"\nmax_files = 5").unwrap();
+        assert_eq!(low.warn, low.max, "nobody is warned only after the end");
+        for (bad, named) in
+            [("max = \"much\"", "temp.max"), ("max_files = 0", "max_files"), ("warn_files = 0", "warn_files")]
+        {
+            let why = parse(bad).unwrap_err();
             assert!(why.contains(named), "{why}");
         }
     }

@@ -1,6 +1,5 @@
-//! The rules of a project for what may be left behind and for its workdirs: the sections `[residue]` and
-//! `[workdirs]` of `carillon.toml`. Unknown keys are refused by name, so that a typing error never passes for a
-//! rule.
+//! A project's own rules: `carillon.toml` at its root. This is the one place that knows its sections and keys.
+//! All of it is optional; an unknown key is refused by name, so that a typing error never passes for a rule.
 
 use std::ffi::OsStr;
 use std::fs::File;
@@ -10,7 +9,7 @@ use std::path::{Component, Path, PathBuf};
 
 use glob::{MatchOptions, Pattern};
 use rustix::fs::OFlags;
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 
 use crate::Error;
 
@@ -21,7 +20,7 @@ const BYTES_MAX: u64 = 256 * 1024;
 /// Most patterns of one kind.
 const PATTERNS_MAX: usize = 200;
 
-/// The sections that are read here. A section for others is accepted as it is.
+/// What the file may say.
 #[derive(Debug, Clone, Default, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct Sections {
@@ -29,12 +28,14 @@ pub struct Sections {
     pub residue: Residue,
     /// How the project's workdirs are made.
     pub workdirs: Workdirs,
-    /// The rules for tasks, which are read elsewhere.
-    tasks: toml::Table,
+    /// How the project's tasks run.
+    pub tasks: Tasks,
+    /// How much room the temp directories of the project's runs may take.
+    pub temp: Temp,
 }
 
 /// `[residue]`: patterns of names. Nothing that they do not name is ever touched by a guard.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize, Serialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct Residue {
     /// Directories, from the root of the repository; only the last part of a path may be a pattern.
@@ -59,6 +60,32 @@ pub struct Workdirs {
     pub setup: Vec<String>,
     /// The branch that workdirs begin from and are merged into.
     pub base: Option<String>,
+}
+
+/// `[tasks]`, as it is written. What the numbers may be is decided where tasks are.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct Tasks {
+    /// Tasks that run at a time.
+    pub concurrent: Option<u32>,
+    /// The time-out of a task, like `2h`.
+    pub timeout: Option<String>,
+    /// The cap of a log, like `64MiB`.
+    pub log_max: Option<String>,
+}
+
+/// `[temp]`, as it is written: how much room the temp directory of one run may take.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct Temp {
+    /// A run that takes more is named to the user, like `5GiB`.
+    pub warn: Option<String>,
+    /// A run that takes more is ended, like `50GiB`.
+    pub max: Option<String>,
+    /// The same as `warn`, in files and directories.
+    pub warn_files: Option<u64>,
+    /// The same as `max`, in files and directories.
+    pub max_files: Option<u64>,
 }
 
 /// Reads the file at `path`; none when there is none.
@@ -202,10 +229,13 @@ mod tests {
                     ci\"]\nbase = \"main\"\n[tasks]\nconcurrent = 8\n";
         let sections = parse(text).expect("a valid file");
         assert!(sections.residue.auto && sections.workdirs.base.as_deref() == Some("main"));
+        assert_eq!(sections.tasks.concurrent, Some(8));
         for (text, named) in [
             ("[residue]\nbranch = [\"a\"]", "branch"),
             ("[workdirs]\nsetups = []", "setups"),
             ("[residues]\n", "residues"),
+            ("[tasks]\nconcurent = 2", "concurent"),
+            ("[temp]\nwarn_bytes = 2", "warn_bytes"),
         ] {
             let why = parse(text).expect_err(text);
             assert!(why.contains(named), "{why}");

@@ -6,7 +6,7 @@ use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
 
 use carillon_tidy::base::{BASE_LEN_MAX, Base, Refusal, RefusalReason, choose};
-use common::{Mount, NOBODY, as_nobody, is_root, mkdir, mode_of, on_disk, set_mode, write};
+use common::{Mount, NOBODY, as_nobody, is_root, mkdir, mode_of, not_run, on_disk, set_mode, write};
 
 fn refused(candidate: &Path) -> Refusal {
     let mut refusals = choose(&[candidate.to_path_buf()]).expect_err("it must be refused");
@@ -146,7 +146,7 @@ fn a_link_above_the_base_is_resolved() {
 #[test]
 fn a_base_of_another_user_is_refused() {
     if !is_root() {
-        println!("only root can give a directory away: this part was not run");
+        not_run("only root can give a directory away");
         return;
     }
     let place = on_disk();

@@ -6,7 +6,7 @@ use std::os::unix::fs::symlink;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use carillon_tidy::trash::empty;
+use carillon_tidy::trash::{bury, empty};
 use common::{mkdir, on_disk, picture, write};
 use rustix::fs::{CWD, RenameFlags, renameat_with};
 
@@ -102,4 +102,31 @@ fn a_tree_that_is_moved_away_in_mid_descent_does_not_lead_the_sweep_after_it() {
         }
     }
     assert!(moved_in_mid_descent > 0, "no round hit the moment");
+}
+
+/// Whoever has emptied a trash removes it. What is on its way into it just then gets into the next one.
+#[test]
+fn a_trash_that_is_removed_under_a_burial_is_made_anew() {
+    let base = quick_place();
+    let trash = base.path().join(".trash-ab12cd");
+    let stop = AtomicBool::new(false);
+    std::thread::scope(|scope| {
+        let removing = scope.spawn(|| {
+            let mut removed = 0;
+            while !stop.load(Ordering::Relaxed) {
+                removed += usize::from(std::fs::remove_dir(&trash).is_ok());
+            }
+            removed
+        });
+        scope.spawn(|| {
+            while !stop.load(Ordering::Relaxed) {
+                empty(&trash, None, &AtomicBool::new(false));
+            }
+        });
+        let failed = (0..20 * ROUNDS)
+            .find_map(|_| bury(base.path(), ".trash-ab12cd", &mkdir(base.path().join("tree"))).err());
+        stop.store(true, Ordering::Relaxed);
+        assert!(removing.join().expect("no panic") > 0, "it was removed at all");
+        assert!(failed.is_none(), "{failed:?}");
+    });
 }

@@ -388,6 +388,36 @@ fn a_restore_that_was_cut_short_is_built_anew() {
 }
 
 #[test]
+fn commits_whose_directory_was_taken_away_come_back_on_their_branch() {
+    let world = World::new();
+    let recorded = world.workdir("a");
+    // Names in it that an archive has, too, mean nothing.
+    for name in ["about", "deleted", "index", "modes", "files/own"] {
+        put(&recorded.path, name, "the user's");
+    }
+    let tip = commit(&recorded.path, "Work");
+    std::fs::remove_dir_all(&recorded.path).expect("removed");
+    let data = world.data();
+    let outcome = remove(&order(&recorded, &data)).expect("looked at");
+    assert!(matches!(outcome, Outcome::Refused(Verdict::NeedsConsent { .. })), "{outcome:?}");
+    let Outcome::Removed { archive: None, branch: Some(branch), .. } =
+        remove(&Order { consent: true, ..order(&recorded, &data) }).expect("removed")
+    else {
+        panic!("its branch went")
+    };
+    let reference = branch.archive_ref.expect("its commits are kept");
+    assert!(!world.branches().contains(&"carillon/a".to_owned()));
+    let back = restore(&recorded, &reference, &data).expect("restored");
+    assert_eq!(git(&recorded.path, &["rev-parse", "HEAD"]), tip);
+    assert_eq!(git(&recorded.path, &["symbolic-ref", "HEAD"]), "refs/heads/carillon/a");
+    assert_eq!(git(&recorded.path, &["status", "--porcelain", "--ignored"]), "");
+    assert_eq!(std::fs::read_to_string(recorded.path.join("files/own")).expect("a file"), "the user's");
+    assert!(back.notes.iter().any(|note| note.contains("had been taken away")), "{:?}", back.notes);
+    let again = restore(&recorded, &reference, &data).expect("asked again, it is found");
+    assert_eq!(again.recorded.identity, back.recorded.identity);
+}
+
+#[test]
 fn links_in_a_workdir_lead_nowhere() {
     let world = World::new();
     let shared = world.beside("shared");

@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 
 use carillon_tidy::Error;
 use carillon_tidy::trash::{Emptied, REFUSED_MAX, bury, empty, name};
-use common::{Mount, as_nobody, is_root, mkdir, mode_of, on_disk, picture, set_mode, write};
+use common::{Mount, as_nobody, is_root, mkdir, mode_of, not_run, on_disk, picture, set_mode, write};
 
 static NEVER: AtomicBool = AtomicBool::new(false);
 
@@ -244,7 +244,7 @@ fn read_only_trees_get_their_write_bit() {
 #[test]
 fn what_cannot_go_is_reported_and_the_rest_goes() {
     if !is_root() {
-        println!("only root can make a file immutable: this part was not run");
+        not_run("only root can make a file immutable");
         return;
     }
     let place = Place::new();
@@ -256,7 +256,7 @@ fn what_cannot_go_is_reported_and_the_rest_goes() {
     let fixed = buried.join("a").join(fixed.file_name().expect("a name"));
     let chattr = |flag: &str| std::process::Command::new("chattr").arg(flag).arg(&fixed).status();
     if !chattr("+i").is_ok_and(|status| status.success()) {
-        println!("files cannot be made immutable here: this part was not run");
+        not_run("files cannot be made immutable here");
         return;
     }
     let emptied = place.empty();

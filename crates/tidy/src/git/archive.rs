@@ -19,6 +19,8 @@ use crate::Error;
 
 /// Where archives are kept in a repository.
 pub const NAMESPACE: &str = "refs/carillon/archive/";
+/// What follows the id in the reference that keeps the commits of a branch, and nothing else.
+pub(crate) const OF_BRANCH: &str = ".branch";
 /// Most things that could not be kept that are named.
 const NOT_KEPT_MAX: usize = 1_000;
 
@@ -84,7 +86,9 @@ pub fn write(
     let kept = Keeper { dir, admin: &admin, scratch: &scratch }.keep(look);
     clear(&scratch);
     let _ = std::fs::remove_dir(&scratch);
-    let kept = kept?;
+    let mut kept = kept?;
+    // A copy that is as its original is made again by whoever made it.
+    kept.not_kept.retain(|(path, _)| !recorded.copied.iter().any(|copied| Path::new(copied) == path));
     let tar = write_tar(dir, &look.facts.precious, &tar_path(data_dir, id))?;
     let about = About {
         version: 1,
@@ -379,6 +383,42 @@ pub fn list(repository: &Path) -> Result<Vec<(String, i64)>, Error> {
         Some((reference.to_owned(), time.parse().ok()?))
     };
     Ok(text.lines().filter_map(parse).collect())
+}
+
+/// What a reference below [`NAMESPACE`] keeps that is nowhere else, in words: commits that no branch, tag or remote
+/// branch leads to, files that are in no commit, a tar. Empty when giving it up would lose nothing.
+///
+/// # Errors
+/// What git says, [`Error::Refused`] when there is no such reference.
+pub fn own(repository: &Path, reference: &str, data_dir: &Path) -> Result<Vec<String>, Error> {
+    let refused = |why: &str| Error::Refused { path: PathBuf::from(reference), why: why.to_owned() };
+    let id = reference.strip_prefix(NAMESPACE).ok_or_else(|| refused("it is no archive"))?;
+    let tip = names::value_of(repository, reference)?.ok_or_else(|| refused("it is not there"))?;
+    let call = |args: &[&str]| Call::new(repository, "look at the archive", args);
+    let is_of_branch = id.contains(OF_BRANCH) || id.contains('/');
+    let mut own = Vec::new();
+    let tips: Vec<String> = if is_of_branch {
+        vec![tip]
+    } else {
+        let head = names::value_of(repository, &format!("{reference}^1^{{tree}}"))?;
+        let index = names::value_of(repository, &format!("{reference}:index-tree"))?;
+        let files = call(&["ls-tree", "-z", &format!("{reference}:files")]).output()?;
+        let deleted = call(&["cat-file", "blob", &format!("{reference}:deleted")]).output()?;
+        if head != index || !files.is_empty() || !deleted.is_empty() {
+            own.push("files that were not committed".to_owned());
+        }
+        call(&["rev-parse", &format!("{reference}^@")]).text()?.lines().map(str::to_owned).collect()
+    };
+    let tips: Vec<&str> = tips.iter().map(String::as_str).collect();
+    let commits = if tips.is_empty() { 0 } else { names::own_commits(repository, &tips, &[], &[])? };
+    if commits > 0 {
+        let s = if commits == 1 { "" } else { "s" };
+        own.push(format!("{commits} commit{s} on no branch"));
+    }
+    if !is_of_branch && tar_path(data_dir, id).exists() {
+        own.push("ignored files that cannot be made again".to_owned());
+    }
+    Ok(own)
 }
 
 /// Gives up an archive: its reference and its tar. One that is not there is fine.

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use carillon_core::judge::{self, Place, Verdict};
 
-use super::archive::{self, Archive, NAMESPACE};
+use super::archive::{self, Archive, NAMESPACE, OF_BRANCH};
 use super::look::{Look, Recorded, look, users};
 use super::names::{self, DeletedBranch};
 use super::{Call, LONG_LIMIT, list};
@@ -161,7 +161,7 @@ fn remove_branch(
     if names::value_of(&recorded.repository, &format!("refs/heads/{branch}"))?.is_none() {
         return Ok((None, None));
     }
-    let keep = format!("{NAMESPACE}{}.branch", order.id);
+    let keep = format!("{NAMESPACE}{}{OF_BRANCH}", order.id);
     let kept = archive.map(|archive| archive.reference.as_str());
     match names::delete_kept_branch(&recorded.repository, branch, &keep, kept) {
         Ok(deleted) => Ok((Some(deleted), None)),

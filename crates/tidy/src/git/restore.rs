@@ -9,7 +9,7 @@ use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::{MetadataExt, OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
-use super::archive::{About, NAMESPACE, tar_path};
+use super::archive::{About, NAMESPACE, OF_BRANCH, tar_path};
 use super::look::{Recorded, admin_dir};
 use super::{Call, LONG_LIMIT, create, fields, list, names, path_from};
 use crate::Error;
@@ -38,9 +38,13 @@ pub fn restore(recorded: &Recorded, reference: &str, data_dir: &Path) -> Result<
     let repository = list::repository_of(&recorded.repository)?;
     let refused = |why: &str| Error::Refused { path: PathBuf::from(reference), why: why.to_owned() };
     let id = reference.strip_prefix(NAMESPACE).ok_or_else(|| refused("it is no archive"))?;
-    let about =
-        object(&recorded.repository, reference, "about")?.ok_or_else(|| refused("it is not there"))?;
-    let about: About = serde_json::from_slice(&about).map_err(|error| refused(&error.to_string()))?;
+    let about = if is_of_branch(id) {
+        of_branch(recorded, reference)?.ok_or_else(|| refused("it is not there"))?
+    } else {
+        let about =
+            object(&recorded.repository, reference, "about")?.ok_or_else(|| refused("it is not there"))?;
+        serde_json::from_slice(&about).map_err(|error| refused(&error.to_string()))?
+    };
     let (path, parent_is_ours) = if is_back(recorded, reference)? {
         // An attempt before this one came as far as that, and nobody heard of it.
         (recorded.path.clone(), false)
@@ -65,6 +69,27 @@ pub fn restore(recorded: &Recorded, reference: &str, data_dir: &Path) -> Result<
     let identity = Some((meta.dev(), meta.ino()));
     let parent_is_ours = parent_is_ours || recorded.parent_is_ours;
     Ok(Restored { recorded: Recorded { path, identity, parent_is_ours, ..recorded.clone() }, notes })
+}
+
+/// Whether a reference leads to the commits of a branch, and not to an archive. The names in such a commit are the
+/// user's, whatever they are called.
+fn is_of_branch(id: &str) -> bool {
+    id.contains(OF_BRANCH)
+}
+
+/// What there is to say of a branch whose worktree somebody else had taken away: nothing else was left to keep.
+fn of_branch(recorded: &Recorded, reference: &str) -> Result<Option<About>, Error> {
+    let Some(head) = names::commit_of(&recorded.repository, reference)? else { return Ok(None) };
+    let lost = "its directory had been taken away, so there are only its commits".to_owned();
+    Ok(Some(About {
+        version: 1,
+        path: recorded.path.display().to_string(),
+        head,
+        branch: recorded.branch.clone(),
+        base_commit: recorded.base_commit.clone(),
+        has_tar: false,
+        not_kept: vec![("what was not committed".to_owned(), lost)],
+    }))
 }
 
 /// Clears away what a restore of this archive left that was cut short, at a start. True when there was something.
@@ -129,8 +154,32 @@ fn build(recorded: &Recorded, reference: &str, about: &About, stage: &Path, tar:
         path: stage.to_path_buf(),
         why: "it leads to no repository".to_owned(),
     })?;
-    restore_index(stage, reference, &admin.join("index"))?;
+    let is_of_branch = reference.strip_prefix(NAMESPACE).is_some_and(is_of_branch);
+    if is_of_branch {
+        call(stage, &["read-tree", &about.head]).output()?;
+    } else {
+        restore_index(stage, reference, &admin.join("index"))?;
+    }
     call(stage, &["checkout-index", "--all", "--quiet"]).output()?;
+    if !is_of_branch {
+        restore_changes(recorded, reference, about, stage, tar)?;
+    }
+    let built_from = admin.join(BUILT_FROM);
+    std::fs::write(&built_from, reference).map_err(|error| Error::io("write", &built_from, error))?;
+    // The times in the index are those of other files; what is still the same shows by this.
+    call(stage, &["update-index", "-q", "--refresh"]).answer()?;
+    Ok(())
+}
+
+/// What was not as a checkout of the index gives it.
+fn restore_changes(
+    recorded: &Recorded,
+    reference: &str,
+    about: &About,
+    stage: &Path,
+    tar: &Path,
+) -> Result<(), Error> {
+    let repository = &recorded.repository;
     let deleted = object(repository, reference, "deleted")?.unwrap_or_default();
     for path in fields(&deleted).map(path_from) {
         // The checkout has just made it, unless it was told not to.
@@ -147,10 +196,6 @@ fn build(recorded: &Recorded, reference: &str, about: &About, stage: &Path, tar:
         tar.set_preserve_mtime(true);
         tar.unpack(stage).map_err(failed)?;
     }
-    let built_from = admin.join(BUILT_FROM);
-    std::fs::write(&built_from, reference).map_err(|error| Error::io("write", &built_from, error))?;
-    // The times in the index are those of other files; what is still the same shows by this.
-    call(stage, &["update-index", "-q", "--refresh"]).answer()?;
     Ok(())
 }
 

@@ -57,6 +57,10 @@ impl Bin {
         let mut last = None;
         for base in bases {
             let new_name = random_name();
+            // The lease of a guard that is ended elsewhere may have been cleared away, and the place with it.
+            if *base == self.bases[0] {
+                lease::make_base(base)?;
+            }
             drop(trash::open(base, &name)?);
             let dir = base.join(&name);
             note(&dir, &new_name, path)?;

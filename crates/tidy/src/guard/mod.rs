@@ -7,32 +7,42 @@
 //! live guard may have made, or git does not let go stays, with its reason.
 //!
 //! It needs no engine. The outermost guard of a repository acts; one inside it only runs its command.
+//!
+//! A guard may be ended in another process than it began in: [`Guard::hand_over`] gives away its record and its
+//! lease, [`Guard::resume`] takes the record up again. Between the two somebody holds the lease, or the time at
+//! which the command was over has to tell what is the command's.
 
 mod bin;
 pub mod command;
+mod ending;
 mod lease;
 mod linux;
 mod reap;
+mod record;
 mod seen;
 
 use std::ffi::{OsStr, OsString};
+use std::os::fd::OwnedFd;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 
 pub use bin::{KEPT_MS, purge};
+pub use ending::{AtWork, Ending};
 pub use reap::{Hands, RealHands};
 pub use seen::Kind;
 
 use crate::git::list::{Repository, repository_of};
-use crate::rules::{self, Rules};
-use crate::{Error, linux as system};
+use crate::rules::{self, Residue, Rules};
+use crate::{Error, linux as system, temp};
 use lease::Lease;
+use record::Record;
 use seen::Seen;
 
 /// The variable that names the repositories that are guarded already, one resolved git common directory a line.
 pub const GUARD_VARIABLE: &str = "CARILLON_GUARD";
-/// The variable that proves it: for each line of the other one, which process guards, as `pid start-time`.
+/// The variable that proves it: for each line of the other one, which process guards, as `pid start-time`, or the
+/// directory whose lock somebody holds for as long as it is guarded.
 pub const PROCESS_VARIABLE: &str = "CARILLON_GUARD_PROCESS";
 
 /// What is to be guarded.
@@ -51,9 +61,8 @@ pub struct Order {
 /// A guard that stands.
 #[derive(Debug)]
 pub struct Guard {
-    repository: Repository,
+    record: Record,
     places: seen::Places,
-    before: Seen,
     lease: Lease,
     outer: (Option<OsString>, Option<OsString>),
 }
@@ -132,15 +141,55 @@ impl Guard {
             }
             sections => sections.unwrap_or_default(),
         };
-        let bad = |why| Error::Rules { path: path.clone(), why };
-        let rules = Rules::compile(&sections.residue).map_err(bad)?;
-        let places = seen::Places::new(&repository, rules, &order.temp_dir);
+        Self::begin_in(order, repository, sections.residue)
+    }
+
+    /// As [`Guard::begin`], with rules that were read before.
+    ///
+    /// # Errors
+    /// As [`Guard::begin`].
+    pub fn begin_with(order: &Order, residue: Residue) -> Result<Begun, Error> {
+        let repository = repository_of(&order.dir)?;
+        if is_guarded(&repository.common_dir, &order.outer) {
+            return Ok(Begun::Nested);
+        }
+        Self::begin_in(order, repository, residue)
+    }
+
+    fn begin_in(order: &Order, repository: Repository, residue: Residue) -> Result<Begun, Error> {
+        let places = places_of(&repository, &residue, &order.temp_dir)?;
         // The lease comes first: who sees our names can then also see that we are at work.
         let lease = Lease::take(&repository.common_dir)?;
-        let before = Seen::all(&places)?;
-        lease.publish(&before)?;
-        let outer = order.outer.clone();
-        Ok(Begun::Acts(Box::new(Guard { repository, places, before, lease, outer })))
+        let record = Record {
+            temp_dir: order.temp_dir.clone(),
+            lease: lease.dir().to_path_buf(),
+            began: record::born(lease.dir()),
+            before: Seen::all(&places)?,
+            repository,
+            residue,
+        };
+        lease.publish(&record.to_bytes())?;
+        Ok(Begun::Acts(Box::new(Guard { record, places, lease, outer: order.outer.clone() })))
+    }
+
+    /// Gives away the record, by which [`Guard::resume`] takes it up again, and the lease, for whoever lives as
+    /// long as the command.
+    pub fn hand_over(self) -> (Vec<u8>, Option<OwnedFd>) {
+        (self.record.to_bytes(), self.lease.hand_over())
+    }
+
+    /// Takes up what was handed over; it is to be ended by [`Guard::finish_as`], or dropped when the command never
+    /// began.
+    ///
+    /// # Errors
+    /// [`Error::Refused`] when the record is not whole, [`Error::Rules`] when its rules have no meaning.
+    pub fn resume(bytes: &[u8]) -> Result<Guard, Error> {
+        let why = || "the record of a guard cannot be read".to_owned();
+        let record =
+            Record::parse(bytes).ok_or_else(|| Error::Refused { path: PathBuf::new(), why: why() })?;
+        let places = places_of(&record.repository, &record.residue, &record.temp_dir)?;
+        let lease = Lease::of(record.lease.clone());
+        Ok(Guard { record, places, lease, outer: (None, None) })
     }
 
     /// Whether the rules name nothing at all, so that nothing is watched.
@@ -150,7 +199,16 @@ impl Guard {
 
     /// The variables that tell guards inside of this one, for the command's environment.
     pub fn environment(&self) -> Vec<(OsString, OsString)> {
-        let own = (self.repository.common_dir.as_os_str(), own_process());
+        let process = OsString::from(own_process());
+        self.environment_of(&process)
+    }
+
+    /// As [`Guard::environment`], for a guard that is handed over: its lease proves that it lives, not a process.
+    pub fn environment_by_lease(&self) -> Vec<(OsString, OsString)> {
+        self.environment_of(self.lease.dir().as_os_str())
+    }
+
+    fn environment_of(&self, proof: &OsStr) -> Vec<(OsString, OsString)> {
         let add = |list: &Option<OsString>, line: &OsStr| {
             let mut bytes = list.as_ref().map(|list| list.as_bytes().to_vec()).unwrap_or_default();
             if !bytes.is_empty() {
@@ -160,8 +218,8 @@ impl Guard {
             OsString::from_vec(bytes)
         };
         vec![
-            (GUARD_VARIABLE.into(), add(&self.outer.0, own.0)),
-            (PROCESS_VARIABLE.into(), add(&self.outer.1, OsStr::new(&own.1))),
+            (GUARD_VARIABLE.into(), add(&self.outer.0, self.record.repository.common_dir.as_os_str())),
+            (PROCESS_VARIABLE.into(), add(&self.outer.1, proof)),
         ]
     }
 
@@ -173,11 +231,43 @@ impl Guard {
 
     /// As [`Guard::finish`], acting through `hands`.
     pub fn finish_with(self, now_ms: i64, hands: &dyn Hands) -> Report {
-        let report = reap::reap(&self.repository, &self.places, &self.before, &self.lease, now_ms, hands);
+        self.finish_as(&Ending::watched(now_ms), hands)
+    }
+
+    /// As [`Guard::finish`], with all that is known of the end.
+    pub fn finish_as(self, ending: &Ending, hands: &dyn Hands) -> Report {
+        let report = reap::reap(&self.record, &self.places, &self.lease, ending, hands);
         let until = Instant::now() + bin::PURGE_TIME;
-        bin::purge(&self.repository.common_dir, &self.places.temp_dir, now_ms, Some(until));
+        let common_dir = &self.record.repository.common_dir;
+        bin::purge(common_dir, &self.places.temp_dir, ending.now_ms, Some(until));
         report
     }
+
+    /// The new names, as a report will have them, before anything is done about them.
+    pub fn look(&self) -> Vec<String> {
+        reap::new_names(&self.places, &self.record.before)
+    }
+}
+
+impl Report {
+    /// What was found, in sentences; none for a clean end.
+    pub fn sentences(&self) -> Vec<String> {
+        let unseen = self.blind.iter().map(|why| format!("cannot tell what was left: {why}"));
+        let reaped = self.reaped.iter().map(|reaped| {
+            let at = reaped.kept_at.as_ref().map(|at| format!("; for a day it is in {at}"));
+            format!("reaped the {} {}{}", reaped.kind.word(), reaped.name, at.unwrap_or_default())
+        });
+        let kept = self
+            .kept
+            .iter()
+            .map(|kept| format!("kept the {} {}: {}", kept.kind.word(), kept.name, kept.reason));
+        unseen.chain(reaped).chain(kept).collect()
+    }
+}
+
+fn places_of(repository: &Repository, residue: &Residue, temp_dir: &Path) -> Result<seen::Places, Error> {
+    let bad = |why| Error::Rules { path: repository.root.join(rules::FILE_NAME), why };
+    Ok(seen::Places::new(repository, Rules::compile(residue).map_err(bad)?, temp_dir))
 }
 
 fn own_process() -> String {
@@ -203,6 +293,9 @@ fn is_guarded(common_dir: &Path, outer: &(Option<OsString>, Option<OsString>)) -
 }
 
 fn is_alive(process: &[u8]) -> bool {
+    if process.starts_with(b"/") {
+        return temp::lease_is_held(Path::new(OsStr::from_bytes(process))).unwrap_or(false);
+    }
     let text = String::from_utf8_lossy(process);
     let parsed =
         text.split_once(' ').and_then(|(pid, start)| Some((pid.parse().ok()?, start.parse::<u64>().ok()?)));

@@ -7,10 +7,12 @@ use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
 use super::bin::Bin;
-use super::lease::{Lease, Other};
+use super::ending::Ending;
+use super::lease::{self, Lease, Other};
+use super::record::Record;
 use super::seen::{Kind, Places, Seen};
 use super::{Kept, Reaped, Report};
-use crate::git::list::{self, Registered, Repository};
+use crate::git::list::{self, Registered};
 use crate::git::names::{self, DeletedBranch};
 use crate::in_use::{self, Holder, Subject};
 use crate::{Error, repositories, temp, trash};
@@ -53,7 +55,8 @@ struct New {
 
 /// What is asked of every new name.
 struct Reaper<'a> {
-    repository: &'a Repository,
+    record: &'a Record,
+    ending: &'a Ending,
     places: &'a Places,
     others: Vec<Other>,
     /// The worktrees that git knows of, as they were after the last directory went; none if git cannot tell.
@@ -62,29 +65,41 @@ struct Reaper<'a> {
     hands: &'a dyn Hands,
 }
 
+/// The names that are new, as people know them.
+pub(super) fn new_names(places: &Places, before: &Seen) -> Vec<String> {
+    let new = difference(places, before, &mut Vec::new());
+    new.iter().map(|(kind, name)| places.shown(*kind, name)).collect()
+}
+
 pub(super) fn reap(
-    repository: &Repository,
+    record: &Record,
     places: &Places,
-    before: &Seen,
     lease: &Lease,
-    now_ms: i64,
+    ending: &Ending,
     hands: &dyn Hands,
 ) -> Report {
-    let mut report = Report { baseline: before.0.len(), ..Report::default() };
-    let new = difference(places, before, &mut report.blind);
+    let mut report = Report { baseline: record.before.0.len(), ..Report::default() };
+    let new = difference(places, &record.before, &mut report.blind);
     if new.is_empty() {
         return report;
     }
-    let bin = Bin::new(&repository.common_dir, &places.temp_dir, now_ms);
+    let common_dir = &record.repository.common_dir;
+    let bin = Bin::new(common_dir, &places.temp_dir, ending.now_ms);
     // The names were read first: a guard that begins after that has none of them as its own.
-    let others = lease.others();
-    let mut reaper = Reaper { repository, places, others, registered: None, bin, hands };
+    let others = lease.others(&lease::guards(common_dir));
+    let mut reaper = Reaper { record, ending, places, others, registered: None, bin, hands };
     let mut has_read_worktrees = None;
     for new in with_holders(places, new) {
-        // Read again for each kind: what went before may have changed what git knows.
-        if has_read_worktrees != Some(new.kind) {
+        // Read again for husks: what went before may have changed what git knows. With hundreds of worktrees it takes
+        // long, and the kinds after that have no need of it: git itself looks after branches, and a worktree among
+        // temp entries is known by its own file.
+        let is_read = match new.kind {
+            Kind::Directory | Kind::Husk => has_read_worktrees == Some(new.kind),
+            Kind::Branch | Kind::Temp => has_read_worktrees.is_some(),
+        };
+        if !is_read {
             has_read_worktrees = Some(new.kind);
-            reaper.registered = list::worktrees(&repository.root).ok();
+            reaper.registered = list::worktrees(&record.repository.root).ok();
         }
         let (kind, name) = (new.kind, places.shown(new.kind, &new.name));
         report.made.push(name.clone());
@@ -135,15 +150,59 @@ impl Reaper<'_> {
     /// Takes one new thing away. Returns where it can be fetched back from, or why it stays.
     fn take(&self, new: &New) -> Result<Option<String>, String> {
         let key = (new.kind, new.name.clone());
-        let is_of_other = |other: &Other| other.before.as_ref().is_none_or(|seen| !seen.0.contains(&key));
-        if self.others.iter().any(is_of_other) {
+        let root = self.places.root_of(new.kind, &new.name);
+        if self.others.iter().any(|other| other.may_have_made(&key, root)) {
             return Err(
                 "another guard of this repository is at work, and its command may have made it".to_owned()
             );
         }
+        self.check_other_runs(root)?;
         match self.places.path(new.kind, &new.name) {
             Some(path) => self.take_path(new, path),
             None => self.take_branch(&new.name),
+        }
+    }
+
+    /// No other run works in the checkout `root`; for what lies in none, in any checkout of the repository.
+    fn check_other_runs(&self, root: Option<&Path>) -> Result<(), String> {
+        let registered = self.registered.iter().flatten().map(|worktree| worktree.path.as_path());
+        let all: Vec<&Path> = self.places.roots.iter().map(PathBuf::as_path).chain(registered).collect();
+        let innermost = |dir: &Path| {
+            all.iter().filter(|root| dir.starts_with(root)).max_by_key(|root| root.as_os_str().len())
+        };
+        let is_there =
+            |dir: &Path| innermost(dir).is_some_and(|there| root.is_none_or(|root| *there == root));
+        match self.ending.at_work.iter().find(|process| is_there(&process.dir)) {
+            Some(other) => Err(format!(
+                "another run is at work in this repository, and may have made it: pid {} ({})",
+                other.pid, other.name
+            )),
+            None => Ok(()),
+        }
+    }
+
+    /// It was made while the command ran, as far as its file system can tell. What was there before and was only
+    /// moved here is not the command's; what came after its end neither.
+    fn check_time(&self, meta: &std::fs::Metadata) -> Result<(), String> {
+        let born = meta.created().ok();
+        let is_same_system = std::fs::metadata(&self.record.repository.common_dir)
+            .is_ok_and(|common| common.dev() == meta.dev());
+        if let (Some(born), Some(began), true) = (born, self.record.began, is_same_system)
+            && born < began
+        {
+            return Err("it was there before under another name".to_owned());
+        }
+        self.check_over(born)
+    }
+
+    /// As far as a time is known: it is not later than the end.
+    fn check_over(&self, made: Option<std::time::SystemTime>) -> Result<(), String> {
+        match (self.ending.over, made) {
+            (Some(over), Some(made)) if made > over => Err("it came only after the end".to_owned()),
+            (Some(_), Some(_)) => Ok(()),
+            (_, _) if self.ending.was_watched => Ok(()),
+            (None, _) => Err("nobody knows when the end was, so it may have come after it".to_owned()),
+            (Some(_), None) => Err("nobody can tell whether it came before the end".to_owned()),
         }
     }
 
@@ -160,6 +219,7 @@ impl Reaper<'_> {
         if meta.uid() != rustix::process::geteuid().as_raw() {
             return Err(format!("it belongs to the user with id {}", meta.uid()));
         }
+        self.check_time(&meta)?;
         self.check_worktrees(path)?;
         if meta.is_dir() {
             match temp::lease_is_held(path) {
@@ -196,8 +256,14 @@ impl Reaper<'_> {
 
     fn take_branch(&self, name: &OsStr) -> Result<Option<String>, String> {
         let name = name.to_str().ok_or("its name is no text")?;
+        let repository = &self.record.repository;
+        if !self.ending.was_watched {
+            // A branch with a file of its own was there when that was written; the list of packed ones tells nothing.
+            let file = repository.common_dir.join("refs/heads").join(name);
+            self.check_over(std::fs::metadata(file).and_then(|meta| meta.modified()).ok())?;
+        }
         let archive_ref = self.bin.archive_ref(name);
-        let root = &self.repository.root;
+        let root = &repository.root;
         let deleted = self.hands.delete_branch(root, name, &archive_ref).map_err(|error| match error {
             // Only git's own words: what it was to do is said by the report.
             Error::Git { said, .. } => said,

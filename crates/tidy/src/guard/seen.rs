@@ -49,12 +49,19 @@ pub(super) struct Places {
 
 impl Places {
     pub(super) fn new(repository: &Repository, rules: Rules, temp_dir: &Path) -> Places {
-        let mut roots = vec![repository.root.clone()];
-        // Worktrees are made in the main checkout also by who stands in another one.
-        let main = repository.common_dir.parent().filter(|_| repository.common_dir.ends_with(".git"));
-        roots.extend(main.filter(|main| *main != repository.root).map(Path::to_path_buf));
+        let roots = roots_of(repository);
         let temp_dir = temp_dir.canonicalize().unwrap_or_else(|_| temp_dir.to_path_buf());
         Places { repository: repository.clone(), roots, temp_dir, rules }
+    }
+
+    /// The checkout that something lies in: the innermost one. None for what lies in none.
+    pub(super) fn root_of(&self, kind: Kind, name: &OsStr) -> Option<&Path> {
+        let path = match kind {
+            Kind::Directory | Kind::Husk => Path::new(name),
+            Kind::Branch | Kind::Temp => return None,
+        };
+        let roots = self.roots.iter().filter(|root| path.starts_with(root));
+        roots.max_by_key(|root| root.as_os_str().len()).map(PathBuf::as_path)
     }
 
     /// The path of what was seen; none for a branch.
@@ -127,6 +134,15 @@ impl Places {
         let is_meant = |name: &OsString| self.rules.branches.iter().any(|pattern| matches(pattern, name));
         Ok(names.filter(is_meant).collect())
     }
+}
+
+/// The checkouts that a guard in `repository` watches: the one that it stands in, and the main one, since
+/// worktrees are made there also by who stands in another one.
+pub(super) fn roots_of(repository: &Repository) -> Vec<PathBuf> {
+    let mut roots = vec![repository.root.clone()];
+    let main = repository.common_dir.parent().filter(|_| repository.common_dir.ends_with(".git"));
+    roots.extend(main.filter(|main| *main != repository.root).map(Path::to_path_buf));
+    roots
 }
 
 /// The part of a pattern up to the last `/` before its first wildcard; none when there is none, so that all

@@ -12,13 +12,10 @@ use std::process::Command;
 /// The user `nobody`.
 pub const NOBODY: u32 = 65534;
 
-/// A short directory on a disk, gone at the end of the test.
+/// A short directory on a disk, gone at the end of the test. The test run may say where it is to be.
 pub fn on_disk() -> tempfile::TempDir {
-    tempfile::Builder::new()
-        .prefix("ct")
-        .rand_bytes(6)
-        .tempdir_in("/var/tmp")
-        .expect("a directory in /var/tmp")
+    let place = std::env::var_os("CARILLON_TEST_DISK").unwrap_or_else(|| "/var/tmp".into());
+    tempfile::Builder::new().prefix("ct").rand_bytes(6).tempdir_in(place).expect("a directory on a disk")
 }
 
 pub fn mode_of(path: &Path) -> u32 {
@@ -43,6 +40,16 @@ pub fn is_root() -> bool {
     rustix::process::geteuid().is_root()
 }
 
+/// Says that a part of a test cannot be run here, and why. Such a test proves nothing: `npm test` does not count it as
+/// passed, and tells how many there were.
+pub fn not_run(why: &str) {
+    println!("{why}: this part was not run");
+    let Some(list) = std::env::var_os("CARILLON_TEST_NOT_RUN") else { return };
+    let name = std::thread::current().name().unwrap_or_default().to_owned();
+    let mut list = std::fs::File::options().create(true).append(true).open(list).expect("the list");
+    std::io::Write::write_all(&mut list, format!("{name}: {why}\n").as_bytes()).expect("the list");
+}
+
 /// A mount that is taken away at the end.
 pub struct Mount {
     path: CString,
@@ -52,6 +59,23 @@ impl Mount {
     /// Mounts a tmpfs with these options. Nothing, with a word about it, when that is not possible here.
     pub fn tmpfs(at: &Path, flags: libc::c_ulong, options: &str) -> Option<Mount> {
         Mount::new(Path::new("carillon-test"), at, "tmpfs", flags, options)
+    }
+
+    /// Mounts a small disk of `mib` MiB, made with these words for mkfs.ext4 besides the usual ones; its image lies
+    /// beside `at`. Nothing, with a word about it, when that is not possible here.
+    pub fn disk(at: &Path, mib: u64, words: &[&str], options: &str) -> Option<Mount> {
+        let image = at.with_extension("img");
+        std::fs::File::create(&image).and_then(|file| file.set_len(mib << 20)).expect("an image");
+        let path = format!("{}:/usr/sbin:/sbin", std::env::var("PATH").unwrap_or_default());
+        let done =
+            |command: &mut Command| command.env("PATH", &path).output().is_ok_and(|o| o.status.success());
+        let is_made = done(Command::new("mkfs.ext4").args(["-q", "-F", "-m", "0"]).args(words).arg(&image));
+        let options = format!("loop,{options}");
+        if is_made && done(Command::new("mount").args(["-o", &options]).arg(&image).arg(at)) {
+            return Some(Mount { path: CString::new(at.as_os_str().as_bytes()).expect("no zero byte") });
+        }
+        not_run(&format!("no small disk can be mounted at {}", at.display()));
+        None
     }
 
     /// Shows `source` at `at` as well.
@@ -70,7 +94,7 @@ impl Mount {
         if code == 0 {
             return Some(Mount { path });
         }
-        println!("cannot mount at {}: this part was not run", at.display());
+        not_run(&format!("nothing can be mounted at {}", at.display()));
         None
     }
 }
@@ -96,7 +120,7 @@ pub fn as_nobody(name: &str, test: impl FnOnce()) {
             assert!(output.status.success(), "as nobody: {text}{}", String::from_utf8_lossy(&output.stderr));
             assert!(text.contains("1 passed"), "the test was not found as nobody: {text}");
         }
-        Err(error) => println!("nobody may not run this program ({error}): this part was not run"),
+        Err(error) => not_run(&format!("nobody may not run this program ({error})")),
     }
 }
 

@@ -26,8 +26,9 @@ pub fn isolate() {
 impl World {
     pub fn new() -> World {
         isolate();
-        let dir =
-            tempfile::Builder::new().prefix("ct").rand_bytes(6).tempdir_in("/var/tmp").expect("a directory");
+        // The test run may say where it is to be.
+        let place = std::env::var_os("CARILLON_TEST_DISK").unwrap_or_else(|| "/var/tmp".into());
+        let dir = tempfile::Builder::new().prefix("ct").rand_bytes(6).tempdir_in(place).expect("a directory");
         let world = World { dir };
         std::fs::create_dir(world.root()).expect("a directory");
         world.git(&["init", "--quiet", "--initial-branch=main"]);
