@@ -1,6 +1,8 @@
 // npm run release: everything that is given to users, in target/package/release-<version>: both AppImages, the Debian package, the
 // notes and the checksums. Each AppImage has passed its own tests before its checksum is written.
-//   --check   builds everything a second time, in another folder, and says which files differ
+//   --check          builds everything a second time, in another folder, and says which files differ
+//   --address URL    where the files will lie: with CARILLON_SIGNING_KEY naming a key (scripts/package/sign.mjs), the AppImages are
+//                    signed and latest.json, which the app's update check reads, is written
 
 import crypto from "node:crypto";
 import fs from "node:fs";
@@ -9,13 +11,20 @@ import path from "node:path";
 import { parseArgs } from "node:util";
 import { makeAll } from "./package/all.mjs";
 import { nameOf } from "./package/appimage.mjs";
-import { OUT, version } from "./package/build.mjs";
+import { changesOf, MACHINE, OUT, sourceTime, version } from "./package/build.mjs";
+import { publicLine, readKey, updateList } from "./package/sign.mjs";
 import { output, run, say, Stop, tellStops } from "./say.mjs";
 import { ROOT, setUp } from "./setup.mjs";
 
-const { values } = parseArgs({ options: { check: { type: "boolean" } } });
+const { values } = parseArgs({ options: { check: { type: "boolean" }, address: { type: "string" } } });
+const keyFile = process.env.CARILLON_SIGNING_KEY;
 
 await tellStops(async () => {
+  if ((values.address === undefined) !== (keyFile === undefined)) {
+    throw new Stop("A list of versions needs both --address and CARILLON_SIGNING_KEY.", "Make a key with: node scripts/package/sign.mjs new FILE");
+  }
+  // What is wrong with the key is told before anything is built.
+  const key = keyFile && readKey(path.resolve(process.env.INIT_CWD ?? ".", keyFile));
   await setUp("test");
   if (output("git", ["status", "--porcelain"], { cwd: ROOT }) !== "") say.bad("there are changes that are not committed: this release cannot be made again");
   const folder = path.join(OUT, `release-${version()}`);
@@ -25,6 +34,7 @@ await tellStops(async () => {
   for (const isThin of [false, true]) await testAppImage(path.join(folder, nameOf(isThin)));
   if (values.check) await compareWithAnother(folder);
   fs.writeFileSync(path.join(folder, "NOTES.md"), notes());
+  if (key) writeList(folder, key);
   const sums = sumsOf(folder);
   fs.writeFileSync(path.join(folder, "SHA256SUMS"), sums);
   say.done(`${path.relative(process.cwd(), folder)}:\n${sums}`);
@@ -52,12 +62,16 @@ async function compareWithAnother(folder) {
   }
 }
 
-/** The part of the changelog that is about this version; what is not released yet counts as it. */
 function notes() {
-  const changes = fs.readFileSync(path.join(ROOT, "CHANGELOG.md"), "utf8").split(/^## /m);
-  const own = changes.find((part) => part.startsWith(`${version()}`)) ?? changes.find((part) => part.startsWith("Unreleased"));
-  if (!own) throw new Stop(`CHANGELOG.md has nothing about ${version()}.`);
-  return `# Carillon ${version()}\n\n${own.split("\n").slice(1).join("\n").trim()}\n`;
+  return `# Carillon ${version()}\n\n${changesOf(fs.readFileSync(path.join(ROOT, "CHANGELOG.md"), "utf8"), version())}\n`;
+}
+
+/** Signs the AppImages and writes the list of versions. */
+function writeList(folder, key) {
+  const files = [false, true].map((isThin) => ({ file: path.join(folder, nameOf(isThin)), isThin }));
+  const list = updateList({ key, version: version(), notes: notes(), time_s: sourceTime(), machine: MACHINE.appimage, files, address: values.address });
+  fs.writeFileSync(path.join(folder, "latest.json"), `${JSON.stringify(list, null, 1)}\n`);
+  say.done(`signed for the key ${publicLine(key)}`);
 }
 
 /** As sha256sum prints and checks them. */

@@ -29,6 +29,14 @@ export function sourceTime() {
   return Number(output("git", ["log", "-1", "--format=%ct"], { cwd: ROOT }) ?? 315_532_800);
 }
 
+/** The part of a changelog that is about `version`; what is not released yet counts as the next one. */
+export function changesOf(text, version) {
+  const parts = text.split(/^## /m);
+  const own = parts.find((part) => part.split(/\s/, 1)[0] === version) ?? parts.find((part) => part.startsWith("Unreleased"));
+  if (!own) throw new Stop(`CHANGELOG.md has nothing about ${version}.`);
+  return own.split("\n").slice(1).join("\n").trim();
+}
+
 /** Builds both programs for release and answers the folder that has them. */
 export async function buildPrograms() {
   say.busy("building Carillon for release (the first time takes several minutes)");

@@ -47,12 +47,17 @@ impl AppImage {
         Path::new(&self.started_as).file_name() == Some(OsStr::new("carillon"))
     }
 
+    /// Whether it carries the toolkit.
+    pub fn is_full(&self) -> bool {
+        self.folder.join(IS_FULL).is_dir()
+    }
+
     /// Tells the toolkit where things are. Call [`own_env`] before it.
     ///
     /// # Safety
     /// Call it before any other thread exists: it changes the environment.
     pub unsafe fn set_places(&self) {
-        if !self.folder.join(IS_FULL).is_dir() {
+        if !self.is_full() {
             return;
         }
         for (name, place) in PLACES {
@@ -70,7 +75,7 @@ impl AppImage {
     /// # Errors
     /// What the system says.
     pub fn enter(&self) -> std::io::Result<()> {
-        if self.folder.join(IS_FULL).is_dir() {
+        if self.is_full() {
             std::env::set_current_dir(self.folder.join("usr"))?;
         }
         Ok(())

@@ -24,7 +24,7 @@ pub fn configure(demo: bool, appimage: Option<&AppImage>) -> Result<(Config, Opt
         Config::from_environment(carillon_binary()?, from_terminal).ok_or_else(|| NO_HOME.to_owned())?;
     let installed = appimage.map(|_| install(&config.home, &config.carillon_binary)).transpose()?;
     let carillon_binary = installed.as_ref().map_or(config.carillon_binary, Installed::link);
-    let on_raise: Option<Arc<dyn Fn() + Send + Sync>> = Some(Arc::new(window::raise));
+    let on_raise: Option<Arc<dyn Fn() + Send + Sync>> = Some(Arc::new(|| window::raise("socket", None)));
     Ok((Config { demo, on_raise, carillon_binary, ..config }, installed))
 }
 
@@ -79,7 +79,8 @@ pub fn begin(
 ) -> std::io::Result<JoinHandle<Result<App, String>>> {
     std::thread::Builder::new().name("boot".to_owned()).spawn(move || {
         let paths = Paths::under(&config.home);
-        let app = App::open(config).map_err(|error| match error {
+        let name = linux::bus::name_of(&config.home, config.home_is_chosen);
+        let app = App::open_or_raise(config, || linux::bus::raise(&name)).map_err(|error| match error {
             OpenError::AlreadyRunning { raised: true, .. } => second_start(&paths, repository.as_deref()),
             other => say(&other.to_string(), Some(&other.hint())),
         })?;

@@ -243,6 +243,7 @@ fn ask_natively(handle: &AppHandle, running: &[RunningAgent]) {
 pub fn on_run_event(handle: &AppHandle, event: &RunEvent) {
     match event {
         RunEvent::ExitRequested { .. } => {
+            linux::bus::leave();
             for window in handle.webview_windows().values() {
                 window::remember_size(window);
                 linux::hide_now(window);

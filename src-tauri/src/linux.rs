@@ -1,10 +1,12 @@
 //! What only Linux has: GTK's dialogs, the X server's death, WebKitGTK's own signals, /proc.
 //!
 //! Everything that names GTK, WebKitGTK, X11 or /proc stands here, so that another system needs one file of its own. Functions that
-//! touch GTK say so: they must be called on the main thread.
+//! touch GTK say so: they must be called on the main thread. What goes by the session bus stands in `bus`.
+
+pub mod bus;
+pub mod launch;
 
 use gtk::gio;
-use gtk::gio::prelude::*;
 use gtk::prelude::*;
 use std::ffi::OsString;
 use std::path::PathBuf;
@@ -163,21 +165,14 @@ pub fn pick_folder(window: &WebviewWindow, picked: impl FnOnce(Option<PathBuf>) 
 /// Opens an address in the user's browser, whose environment has the variables in `changed` as they say: with a value, or not at all.
 /// Main thread.
 pub fn open_url(url: &str, changed: &[(&str, Option<OsString>)]) -> Result<(), String> {
-    let context = gio::AppLaunchContext::new();
-    for (name, value) in changed {
-        match value {
-            Some(value) => context.setenv(name, value),
-            None => context.unsetenv(name),
-        }
+    launch::outside(changed, |context| gio::AppInfo::launch_default_for_uri(url, Some(context)))
+}
+
+/// Has the window take the focus in the name of a later start, to which the desktop gave this id. Main thread.
+pub fn take_startup_id(window: &WebviewWindow, id: &str) {
+    if let Ok(window) = window.gtk_window() {
+        window.set_startup_id(id);
     }
-    // A browser that stood in our directory would keep an AppImage's mount busy. WebKit starts its helpers, which need that directory,
-    // on this thread as well: so not now.
-    let here = std::env::current_dir().map_err(|error| error.to_string())?;
-    std::env::set_current_dir("/").map_err(|error| error.to_string())?;
-    let launched =
-        gio::AppInfo::launch_default_for_uri(url, Some(&context)).map_err(|error| error.to_string());
-    std::env::set_current_dir(here).map_err(|error| error.to_string())?;
-    launched
 }
 
 /// Takes the window off the screen before the process ends, without waiting for the event loop. Main thread.
@@ -213,7 +208,7 @@ pub fn since_exec_ms() -> Option<f64> {
 /// such a service, or without a session bus, shows none.
 pub fn notify(title: &str, body: &str) {
     use gtk::glib::{Variant, variant::ToVariant};
-    let Ok(bus) = gio::bus_get_sync(gio::BusType::Session, gio::Cancellable::NONE) else { return };
+    let Some(bus) = bus::session() else { return };
     let hints = gtk::glib::VariantDict::new(None).end();
     let none: [&str; 0] = [];
     let message = Variant::tuple_from_iter([

@@ -5,7 +5,7 @@
 //! Invariants: the page reaches the engine by the `rpc` and `terminal_pull` commands alone; every way out goes
 //! through `exit`; whatever names GTK, WebKitGTK, X11 or /proc stands in `linux`.
 //!
-//! Read in this order: `args`, `appimage`, `installed`, `boot`, `window`, `rpc`, `terminal`, `autostart`, `exit`. Unit tests stand in each file, the
+//! Read in this order: `args`, `appimage`, `installed`, `boot`, `window`, `rpc`, `terminal`, `autostart`, `updates`, `exit`. Unit tests stand in each file, the
 //! window's own tests in `tests/e2e`.
 
 mod appimage;
@@ -15,9 +15,11 @@ mod boot;
 mod exit;
 mod installed;
 mod linux;
+mod open;
 mod renderer;
 mod rpc;
 mod terminal;
+mod updates;
 mod window;
 
 use appimage::AppImage;
@@ -50,6 +52,7 @@ fn main() {
     // SAFETY: no other thread has been started yet.
     let renderer = unsafe {
         appimage.iter().for_each(|appimage| appimage.set_places());
+        updates::prepare();
         renderer::prepare()
     };
     log();
@@ -60,6 +63,9 @@ fn main() {
         tracing::warn!("Signals cannot be heard: {error}");
     }
     let home = config.as_ref().map(|(config, _)| config.home.clone()).unwrap_or_default();
+    let bus_name = config
+        .as_ref()
+        .map_or_else(|_| String::new(), |(config, _)| linux::bus::name_of(&home, config.home_is_chosen));
     let opening = config.map(|(config, installed)| boot::begin(config, installed, repository.clone()));
     if !linux::start_toolkit() {
         refuse(&no_display("the display cannot be reached"));
@@ -74,7 +80,7 @@ fn main() {
             if let Err(error) = autostart::refresh() {
                 tracing::warn!("The entry that starts Carillon with the session is not up to date: {error}");
             }
-            run(&app, home, renderer, repository.as_deref());
+            run(&app, home, bus_name, renderer, repository.as_deref());
         }
         Err(sentence) => fail(&sentence),
     }
@@ -84,7 +90,7 @@ fn main() {
 const CRASHED: &str = "Carillon's engine could not be started. `carillon doctor` says more.";
 
 /// Runs the window until the way out is done; see `exit` for how it ends.
-fn run(app: &App, home: PathBuf, renderer: renderer::Renderer, repository: Option<&Path>) {
+fn run(app: &App, home: PathBuf, bus_name: String, renderer: renderer::Renderer, repository: Option<&Path>) {
     let named = repository.map(|repository| boot::open_repository(app, repository)).transpose();
     let look = window::Look {
         home,
@@ -94,10 +100,13 @@ fn run(app: &App, home: PathBuf, renderer: renderer::Renderer, repository: Optio
     };
     let built = tauri::Builder::default()
         .manage(app.clone())
+        .plugin(tauri_plugin_updater::Builder::new().build())
         .invoke_handler(tauri::generate_handler![rpc::rpc, terminal::terminal_pull, window::painted])
         .setup(move |tauri| {
             let window = window::open(tauri.handle(), &look)?;
             exit::attached(tauri.handle());
+            updates::open(tauri.handle(), &look.home, AppImage::of_this_process());
+            linux::bus::answer(&bus_name, |startup_id| window::raise("bus", startup_id));
             if let Err(sentence) = &named {
                 eprintln!("{sentence}");
                 linux::tell(&window, "The repository was not opened", sentence);

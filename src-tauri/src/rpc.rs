@@ -1,13 +1,14 @@
 //! The window's one door to the engine, and the few methods that only a desktop has.
 
-use crate::{appimage, autostart, exit, linux, renderer, window};
+use crate::updates::{self, Updates};
+use crate::{appimage, autostart, exit, linux, open, renderer, window};
 use carillon_api::{ApiError, App, Code};
 use carillon_engine::AtExit;
 use serde::Deserialize;
 use serde_json::{Value, json};
-use tauri::{AppHandle, State, Url};
+use tauri::{AppHandle, Manager, State, Url};
 
-fn error(code: Code, message: String, hint: &str) -> ApiError {
+pub fn error(code: Code, message: String, hint: &str) -> ApiError {
     ApiError { code, message, hint: Some(hint.to_owned()) }
 }
 
@@ -24,10 +25,24 @@ pub async fn rpc(
         "desktop_quit" => quit(&app, read(params)?).await,
         "desktop_pick_folder" => pick_folder(&handle).await,
         "desktop_open_url" => open_url(&handle, &read::<OpenUrl>(params)?.url).await,
+        "desktop_open_directory" => open::directory(&handle, &app, read(params)?).await,
         "desktop_close" => close(&handle),
         "desktop_notify" => notify(&handle, read(params)?),
         "desktop_autostart" => Ok(json!({ "on": autostart::is_on() })),
         "desktop_set_autostart" => set_autostart(&read(params)?),
+        "desktop_updates" => updates_told(&handle),
+        "desktop_set_updates" => {
+            handle.state::<Updates>().set(&read(params)?)?;
+            updates_told(&handle)
+        }
+        "desktop_check_updates" => {
+            updates::check(&handle).await?;
+            updates_told(&handle)
+        }
+        "desktop_install_update" => {
+            updates::install(&handle).await?;
+            updates_told(&handle)
+        }
         _ => app.rpc(&method, params).await,
     }
 }
@@ -106,7 +121,8 @@ async fn open_url(handle: &AppHandle, text: &str) -> Result<Value, ApiError> {
     handle
         .run_on_main_thread(move || {
             let webkits = renderer::own_variables().iter().map(|name| (*name, None));
-            let changed: Vec<_> = webkits.chain(appimage::own_variables()).collect();
+            let updaters = updates::own_variables().into_iter().map(|name| (name, None));
+            let changed: Vec<_> = webkits.chain(updaters).chain(appimage::own_variables()).collect();
             let _ = send.send(linux::open_url(url.as_str(), &changed));
         })
         .map_err(|error| ApiError::failed(format!("the browser could not be opened: {error}")))?;
@@ -146,6 +162,12 @@ fn set_autostart(wanted: &Autostart) -> Result<Value, ApiError> {
         error(Code::Failed, message, "look whether you may write to ~/.config/autostart")
     })?;
     Ok(json!({ "on": autostart::is_on() }))
+}
+
+/// What is set and known about updates.
+fn updates_told(handle: &AppHandle) -> Result<Value, ApiError> {
+    serde_json::to_value(handle.state::<Updates>().told())
+        .map_err(|error| ApiError::failed(format!("what is known of updates cannot be told: {error}")))
 }
 
 #[derive(Deserialize)]

@@ -100,15 +100,19 @@ pub fn main_window(handle: &AppHandle) -> Option<WebviewWindow> {
     handle.get_webview_window(LABEL)
 }
 
-/// Brings the window to the front: somebody started Carillon a second time. Any thread.
-pub fn raise() {
+/// Brings the window to the front: somebody started Carillon a second time, and said so `by` "bus" or "socket". `startup_id` is what the
+/// desktop gave that start, without which some keep the window where it is. Any thread.
+pub fn raise(by: &str, startup_id: Option<String>) {
     let Some(handle) = HANDLE.get() else { return };
-    let raised = handle.run_on_main_thread(|| {
-        if let Some(window) = HANDLE.get().and_then(main_window) {
-            for outcome in [window.show(), window.unminimize(), window.set_focus()] {
-                if let Err(error) = outcome {
-                    tracing::warn!("The window could not be raised: {error}");
-                }
+    tracing::info!("raised by={by}");
+    let raised = handle.run_on_main_thread(move || {
+        let Some(window) = HANDLE.get().and_then(main_window) else { return };
+        if let Some(startup_id) = startup_id {
+            linux::take_startup_id(&window, &startup_id);
+        }
+        for outcome in [window.show(), window.unminimize(), window.set_focus()] {
+            if let Err(error) = outcome {
+                tracing::warn!("The window could not be raised: {error}");
             }
         }
     });

@@ -9,8 +9,9 @@ import os from "node:os";
 import path from "node:path";
 import { fileURLToPath } from "node:url";
 import { makeAppImage, nameOf } from "../../scripts/package/appimage.mjs";
+import { honest, nodeCounts } from "../../scripts/counts.mjs";
 import { buildRuntime, OUT } from "../../scripts/package/build.mjs";
-import { tellStops } from "../../scripts/say.mjs";
+import { runReading, tellStops } from "../../scripts/say.mjs";
 
 const ROOT = fileURLToPath(new URL("../..", import.meta.url));
 const WINDOW = ["the window opens and shows its sidebar", "a second start raises", "the page's process dies", "the display server's death"];
@@ -18,6 +19,9 @@ const WINDOW = ["the window opens and shows its sidebar", "a second start raises
 const option = (name) => process.argv.find((word) => word.startsWith(`--${name}=`))?.slice(name.length + 3);
 const words = process.argv.slice(2).filter((word) => !word.startsWith("--"));
 const given = option("appimage");
+const debug = path.resolve(ROOT, process.env.CARGO_TARGET_DIR ?? "target", "debug");
+// A given file was packed and named by others; its own programs are not at hand.
+let runtime = null;
 const file = given ? path.resolve(given) : await packed();
 const links = fs.mkdtempSync(path.join(os.tmpdir(), "ca-"));
 const counts = { passed: 0, failed: 0 };
@@ -25,6 +29,7 @@ try {
   for (const name of ["carillon-desktop", "carillon"]) fs.symlinkSync(file, path.join(links, name));
   walk(["--from=tests/appimage/journeys", ...words]);
   if (words.length === 0) walk(WINDOW);
+  if (words.length === 0 && !given) await packing();
 } finally {
   fs.rmSync(links, { recursive: true, force: true });
 }
@@ -43,11 +48,21 @@ function walk(args) {
   fs.rmSync(report, { force: true });
 }
 
+/** The packages themselves. */
+async function packing() {
+  let text = "";
+  const env = { ...process.env, CARILLON_PACKED: debug, CARILLON_RUNTIME: runtime };
+  const code = await runReading(process.execPath, ["--test", "--test-reporter=spec", "tests/appimage/packing.test.mjs"], { cwd: ROOT, env }, (piece) => (text += piece));
+  const { passed, failed } = honest(code, nodeCounts(text));
+  counts.passed += passed;
+  counts.failed += failed;
+}
+
 async function packed() {
   let made = null;
   await tellStops(async () => {
-    const binaries = path.resolve(ROOT, process.env.CARGO_TARGET_DIR ?? "target", "debug");
-    made = makeAppImage({ binaries, runtime: await buildRuntime(), level: 1, out: path.join(OUT, "test", nameOf(false)) });
+    runtime = await buildRuntime();
+    made = makeAppImage({ binaries: debug, runtime, level: 1, out: path.join(OUT, "test", nameOf(false)) });
   });
   return made;
 }

@@ -208,6 +208,40 @@ fn two_at_once_do_not_touch_each_other() {
 }
 
 #[test]
+fn many_that_start_in_the_same_moment_do_not_sweep_each_other() {
+    let made = make();
+    for mode in MODES {
+        let start = |number: &usize| {
+            let mut command = made.command(&[mode, &["args", &number.to_string()]].concat());
+            command.stdout(Stdio::piped()).spawn().expect("it starts")
+        };
+        let numbers: Vec<usize> = (0..8).collect();
+        let children: Vec<_> = numbers.iter().map(start).collect();
+        for (number, child) in children.into_iter().enumerate() {
+            let output = child.wait_with_output().expect("its end");
+            assert!(output.status.success(), "{mode:?} {:?}", output.status);
+            assert_eq!(text(&output.stdout), format!("<{number}>"), "{mode:?}");
+        }
+        made.is_left_clean();
+    }
+}
+
+#[test]
+fn a_signal_before_anything_is_there_leaves_nothing() {
+    // Sent right after the start, at no particular moment: in each the keeper, or nobody, is responsible.
+    for mode in MODES {
+        let made = make();
+        for _ in 0..10 {
+            let mut command = made.command(&[mode, &["wait"]].concat());
+            let mut child = command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().expect("it starts");
+            signal(child.id(), "TERM");
+            assert_eq!(child.wait().expect("its end").signal(), Some(15), "{mode:?}");
+        }
+        made.is_left_clean();
+    }
+}
+
+#[test]
 fn it_runs_from_a_path_with_spaces_in_a_directory_that_nobody_may_write() {
     let made = make_named("An App, v1 (new).AppImage", |_| {});
     let folder = made.folder.path().join("read only");

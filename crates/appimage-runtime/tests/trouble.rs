@@ -79,13 +79,36 @@ fn a_flipped_byte_is_an_error_or_harmless_but_never_a_crash() {
         // A new file each time: the keeper of the one before may still be running from it.
         fs::remove_file(&made.file).expect("removed");
         support::write(&made.file, &bytes, 0o755);
-        // A limit on memory: a wrong number must not be taken for a size.
-        let mut command = Command::new("sh");
-        command.args(["-c", "ulimit -v 2000000; exec \"$@\"", "sh"]).arg(&made.file);
-        command.args(["--appimage-extract-and-run", "code", "0"]).env("TMPDIR", &made.temp);
-        let output = command.output().expect("it starts");
-        assert!(output.status.code().is_some(), "a flip at {}: {:?}", place - offset, output.status);
+        for mode in MODES {
+            // A limit on memory: a wrong number must not be taken for a size.
+            let mut command = Command::new("sh");
+            command.args(["-c", "ulimit -v 2000000; exec \"$@\"", "sh"]).arg(&made.file);
+            command.args(mode).args(["code", "0"]).env("TMPDIR", &made.temp);
+            let output = command.output().expect("it starts");
+            assert!(output.status.code().is_some(), "a flip at {}: {:?}", place - offset, output.status);
+        }
     }
+    made.is_left_clean();
+}
+
+#[test]
+fn damaged_contents_do_not_end_the_mount() {
+    let made = make();
+    let mut bytes = fs::read(&made.file).expect("the file");
+    let offset: usize = text(&made.run(&["--appimage-offset"]).stdout).trim().parse().expect("a number");
+    // Contents stand first in the image, in the order of their names: well inside `usr/large`, which is nearly all of them.
+    let inside = offset + (bytes.len() - offset) / 2;
+    bytes[inside..inside + 64].fill(0);
+    fs::remove_file(&made.file).expect("removed");
+    support::write(&made.file, &bytes, 0o755);
+    let (mut child, app_dir) = made.start(&["wait"]);
+    let app_dir = Path::new(&app_dir);
+    let read = fs::read(app_dir.join("usr/large"));
+    let is_whole = read.as_ref().is_ok_and(|read| *read == support::large());
+    assert!(!is_whole, "what was read is not what was packed");
+    assert_eq!(fs::read(app_dir.join("usr/small")).expect("the rest"), b"small\n");
+    support::signal(child.id(), "TERM");
+    child.wait().expect("its end");
     made.is_left_clean();
 }
 
@@ -97,6 +120,19 @@ fn without_room_it_says_how_much_it_needs_and_leaves_nothing() {
     let said = text(&output.stderr);
     assert_eq!(output.status.code(), Some(127), "{said}");
     assert!(said.contains("MiB free of the") && said.contains("TMPDIR"), "{said}");
+    made.is_left_clean();
+}
+
+#[test]
+fn unpacking_into_a_full_disk_says_so() {
+    let made = make();
+    // The image's files need more than a megabyte; the disk is full in the middle of one.
+    let full = format!("mount -t tmpfs -o size=512k none '{0}' && cd '{0}'", made.temp.display());
+    let output = run_after(&made, &full, &["--appimage-extract"]);
+    let said = text(&output.stderr);
+    assert_eq!(output.status.code(), Some(1), "{said}");
+    assert!(said.starts_with("AppImage: ") && said.contains("No space left"), "{said}");
+    assert!(output.stdout.is_empty(), "it is not said to be there");
     made.is_left_clean();
 }
 

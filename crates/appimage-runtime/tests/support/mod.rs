@@ -59,7 +59,7 @@ pub fn make_named(name: &str, add: impl FnOnce(&Path)) -> Made {
 }
 
 /// Several blocks that do not repeat, with a hole between them.
-fn large() -> Vec<u8> {
+pub fn large() -> Vec<u8> {
     let mut state = 1u32;
     let mut next = || {
         state = state.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
