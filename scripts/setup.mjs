@@ -8,9 +8,12 @@ import { fileURLToPath } from "node:url";
 import { isAtLeast, output, run, say, Stop, tellStops } from "./say.mjs";
 import { hashOf, readStamp, writeStamp } from "./stamp.mjs";
 import { systemPackages } from "./system.mjs";
+import { install, isInstalled } from "../tests/agents/clis.mjs";
 
 export const ROOT = fileURLToPath(new URL("..", import.meta.url));
 const PACKAGES_STAMP = "node_modules/.carillon-stamp";
+/** The agent CLIs that every run of the tests starts; `npm run test:agents` starts more. */
+export const AGENT_CLIS = ["claude", "codex"];
 const UI_STAMP = "node_modules/.carillon-ui-stamp";
 const NEXTEST = ["install", "cargo-nextest", "--locked", "--no-default-features", "--features", "default-no-update"];
 
@@ -22,7 +25,10 @@ export async function setUp(purpose) {
   await systemPackages(purpose);
   await npmPackages();
   await userInterface();
-  if (purpose === "test") await nextest();
+  if (purpose === "test") {
+    await nextest();
+    agentClis();
+  }
 }
 
 function node() {
@@ -98,6 +104,16 @@ async function nextest() {
     }
   }
   say.done("cargo-nextest");
+}
+
+/** One that cannot be had stops nobody: its tests are told as not run. */
+function agentClis() {
+  for (const name of AGENT_CLIS) {
+    if (!isInstalled(name)) say.busy(`installing the agent CLI ${name} for the tests, once, outside the repository`);
+    const { version, problem } = install(name);
+    if (problem) say.bad(`${name}: ${problem}; its tests will not be run`);
+    else say.done(`${name} ${version}`);
+  }
 }
 
 if (process.argv[1] === fileURLToPath(import.meta.url)) {

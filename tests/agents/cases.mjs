@@ -5,6 +5,7 @@ import { randomUUID } from "node:crypto";
 import { spawnSync } from "node:child_process";
 import fs from "node:fs";
 import os from "node:os";
+import { limited } from "./model/limits.mjs";
 
 /** How far a reset may be from the scripted one: Codex writes minutes. In milliseconds. */
 const RESET_SLACK_MS = 90_000;
@@ -17,35 +18,7 @@ const HELLO = { match: "say hello", times: 0, text: "Hello there.\nHow are you?"
 /** Long enough to be seen in pieces, and without a repetition, which Gemini CLI would take for a loop. */
 const HALF = Array.from({ length: 60 }, (_, at) => `Half of answer ${at * at}.`).join(" ");
 
-/** A refusal in the words of each API that says when the limit ends, two hours ahead. */
-const LIMITS = {
-  anthropic: {
-    status: 429,
-    type: "rate_limit_error",
-    message: "limited",
-    headers: {
-      "anthropic-ratelimit-unified-status": "rejected",
-      "anthropic-ratelimit-unified-reset": `{{now+${TWO_HOURS_S}}}`,
-      "anthropic-ratelimit-unified-representative-claim": "five_hour",
-      "anthropic-ratelimit-unified-5h-status": "rejected",
-      "anthropic-ratelimit-unified-5h-reset": `{{now+${TWO_HOURS_S}}}`,
-      "anthropic-ratelimit-unified-5h-utilization": "1.0",
-    },
-  },
-  responses: { status: 429, body: { error: { type: "usage_limit_reached", message: "The usage limit has been reached", plan_type: "plus", resets_at: `{{now+${TWO_HOURS_S}}}` } } },
-  chat: { status: 429, type: "rate_limit_error", message: "Rate limit reached", headers: { "retry-after": String(TWO_HOURS_S) } },
-  gemini: {
-    status: 429,
-    type: "RESOURCE_EXHAUSTED",
-    message: "quota exceeded",
-    details: [
-      { "@type": "type.googleapis.com/google.rpc.RetryInfo", retryDelay: `${TWO_HOURS_S}s` },
-      { "@type": "type.googleapis.com/google.rpc.ErrorInfo", reason: "QUOTA_EXHAUSTED", domain: "cloudcode-pa.googleapis.com" },
-    ],
-  },
-};
-
-/** The same without a word on when. */
+/** Without a word on when the limit ends. */
 const LIMITS_WITHOUT_RESET = {
   anthropic: { status: 429, type: "rate_limit_error", message: "limited" },
   responses: { status: 429, body: { error: { type: "usage_limit_reached", message: "The usage limit has been reached", plan_type: "plus" } } },
@@ -72,6 +45,7 @@ export const CASES = {
     },
   },
   "role": {
+    quick: true,
     turns: [HELLO],
     async run(stage) {
       const turn = await stage.turn({ prompt: "say hello", role: "You are ROLE-7.\nYou sing \"high\"." });
@@ -81,6 +55,7 @@ export const CASES = {
     },
   },
   "session resumed": {
+    quick: true,
     turns: [HELLO, { match: "and again", times: 0, text: "Again." }, { match: "third", times: 0, text: "Third." }],
     skip: (stage) => (stage.name === "acp-gemini" ? "Gemini CLI loses a conversation that is loaded by this protocol" : null),
     async run(stage) {
@@ -95,6 +70,7 @@ export const CASES = {
     },
   },
   "MCP call": {
+    quick: true,
     turns: [ASK, TOLD],
     async run(stage) {
       const turn = await stage.turn({ prompt: "ask bob", mcp: true, role: "You are alice." });
@@ -118,7 +94,8 @@ export const CASES = {
     },
   },
   "limit with its reset": {
-    script: (stage) => ({ turns: [{ match: "hit the limit", times: 0, error: LIMITS[stage.cli.api] }] }),
+    quick: true,
+    script: (stage) => ({ turns: [{ match: "hit the limit", times: 0, error: limited(stage.cli.api, TWO_HOURS_S) }] }),
     skip: (stage) =>
       ({ "acp-opencode": "OpenCode retries for ever and tells nothing of it by this protocol", "acp-gemini": "this protocol loses the reset" })[stage.name],
     async run(stage) {
@@ -140,6 +117,7 @@ export const CASES = {
     },
   },
   "an agent that talks of limits": {
+    quick: true,
     turns: [{ match: "recite", times: 0, text: wordsOfLimits }],
     async run(stage) {
       const turn = await stage.turn({ prompt: "recite" });
@@ -155,6 +133,7 @@ export const CASES = {
     },
   },
   "refused after it spoke": {
+    quick: true,
     turns: [{ ...ASK, text: "Let me look first." }, { after_tool: true, times: 0, error: { status: 400, type: "invalid_request_error", message: "too late" } }],
     async run(stage) {
       const turn = await stage.turn({ prompt: "ask bob", mcp: true });
@@ -172,6 +151,7 @@ export const CASES = {
     },
   },
   "unknown session": {
+    quick: true,
     turns: [HELLO],
     async run(stage) {
       const id = stage.cli.api === "chat" ? "ses_0123456789abcdefghijABCDEF" : randomUUID();
@@ -188,6 +168,7 @@ export const CASES = {
     },
   },
   "cut short and resumed": {
+    quick: true,
     turns: [HELLO, { match: "take long", hold: "long", text: "Too late." }, { times: 0, text: "Back again." }],
     skip: (stage) => (stage.name === "acp-gemini" ? "Gemini CLI loses a conversation that is loaded by this protocol" : null),
     async run(stage) {
@@ -203,6 +184,7 @@ export const CASES = {
     },
   },
   "nothing is left": {
+    quick: true,
     turns: [ASK, TOLD],
     async run(stage) {
       const before = new Set(fs.readdirSync(os.tmpdir()));
@@ -249,16 +231,16 @@ Object.assign(CASES, {
     },
   },
   "terminal: limit told by a hook": {
-    script: (stage) => ({ turns: [{ match: "hit the limit", times: 0, error: LIMITS[stage.cli.api] }] }),
+    script: (stage) => ({ turns: [{ match: "hit the limit", times: 0, error: limited(stage.cli.api, TWO_HOURS_S) }] }),
     skip: (stage) => (isAcp(stage) ? "this protocol has no interface for a terminal" : ["codex", "gemini"].includes(stage.name) ? "its interface tells nobody of limits" : null),
     async run(stage) {
       const terminal = stage.terminal({});
       try {
         await terminal.quiet();
         await terminal.say("hit the limit");
-        const limited = await terminal.told("limited");
-        assert.ok(limited.reason, "it says why");
-        const off = limited.resets_at_ms - (Date.now() + TWO_HOURS_S * 1_000);
+        const told = await terminal.told("limited");
+        assert.ok(told.reason, "it says why");
+        const off = told.resets_at_ms - (Date.now() + TWO_HOURS_S * 1_000);
         assert.ok(Math.abs(off) < RESET_SLACK_MS, `the reset is ${off} ms off`);
       } finally {
         await terminal.stop(stage);

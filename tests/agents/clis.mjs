@@ -7,19 +7,20 @@ import os from "node:os";
 import path from "node:path";
 
 /** Installed once and kept, outside the repository. */
-const CACHE = process.env.CARILLON_AGENTS_CACHE ?? path.join(os.homedir(), ".cache", "carillon-tests", "agents");
+export const CACHE = process.env.CARILLON_AGENTS_CACHE ?? path.join(os.homedir(), ".cache", "carillon-tests", "agents");
 
 /** Longest that an installation may take, in milliseconds. */
 const INSTALL_MAX_MS = 10 * 60_000;
 
 const CODEX_NATIVE = "node_modules/@openai/codex-linux-x64/vendor/x86_64-unknown-linux-musl/bin/codex";
 
-/** Each CLI: its package, where its program is, and what a user of it would have in the home and the environment. */
+/** Each CLI: its package, where its program is, where it keeps conversations, and what a user of it would have in the home and the environment. */
 export const CLIS = {
   claude: {
     package: "@anthropic-ai/claude-code@2.1.332",
     program: "node_modules/.bin/claude",
     adapter: "claude",
+    records: [".claude/projects"],
     ready: /for shortcuts|❯/,
     api: "anthropic",
     args: [],
@@ -35,6 +36,7 @@ export const CLIS = {
     // The wrapper in .bin does not hand signals on.
     program: CODEX_NATIVE,
     adapter: "codex",
+    records: [".codex/sessions"],
     ready: /›/,
     api: "responses",
     args: [],
@@ -48,6 +50,7 @@ export const CLIS = {
     package: "@google/gemini-cli@0.61.0",
     program: "node_modules/.bin/gemini",
     adapter: "gemini",
+    records: [".gemini/tmp"],
     ready: /Type your message/,
     api: "gemini",
     args: ["-m", "gemini-2.5-flash"],
@@ -61,6 +64,7 @@ export const CLIS = {
     package: "opencode-ai@1.18.33",
     program: "node_modules/.bin/opencode",
     adapter: "opencode",
+    records: [".local/share/opencode"],
     ready: /ctrl\+p/,
     api: "chat",
     args: [],
@@ -87,12 +91,13 @@ function write(home, name, content) {
   fs.writeFileSync(file, typeof content === "string" ? content : `${JSON.stringify(content, null, 2)}\n`);
 }
 
-/** Finds a CLI in the cache or installs it there. Answers { program, version } or { problem }. */
-export function install(name) {
+/** Finds a CLI in the cache, or installs it there if `fetch` says so. Answers { program, version } or { problem }. */
+export function install(name, fetch = true) {
   const cli = CLIS[CLIS[name].same ?? name];
   const folder = path.join(CACHE, cli.package.replaceAll("/", "+"));
   const program = path.join(folder, cli.program);
   if (versionOf(program) === null) {
+    if (!fetch) return { problem: `${cli.package} is not installed in ${CACHE}` };
     fs.rmSync(folder, { recursive: true, force: true });
     fs.mkdirSync(folder, { recursive: true });
     fs.writeFileSync(path.join(folder, "package.json"), '{"private":true}\n');
@@ -102,6 +107,12 @@ export function install(name) {
   const version = versionOf(program);
   if (version === null) return { problem: `${program} does not tell its version` };
   return { program, version };
+}
+
+/** Whether it is there already; it is not started for that. */
+export function isInstalled(name) {
+  const cli = CLIS[CLIS[name].same ?? name];
+  return fs.existsSync(path.join(CACHE, cli.package.replaceAll("/", "+"), cli.program));
 }
 
 function versionOf(program) {

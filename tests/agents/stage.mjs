@@ -6,19 +6,16 @@ import fs from "node:fs";
 import os from "node:os";
 import path from "node:path";
 import { fileURLToPath } from "node:url";
+import { TURN } from "./binaries.mjs";
 import { CLIS } from "./clis.mjs";
 import { ScriptedModel } from "./model/server.mjs";
 import { Terminal } from "./terminal.mjs";
+import { configurationOf } from "./traces.mjs";
 
-const ROOT = fileURLToPath(new URL("../..", import.meta.url));
-const TURN = path.join(ROOT, "target", "debug", "agent-turn");
 const MCP_SERVER = fileURLToPath(new URL("mcp_server.mjs", import.meta.url));
 
 /** Longest that one turn may take, in milliseconds. */
 const TURN_MAX_MS = 150_000;
-
-/** What the user owns in the home: it must be the same afterwards, byte for byte. */
-const CONFIGURATION = [".claude/settings.json", ".codex/config.toml", ".gemini/settings.json", ".config/opencode/opencode.json"];
 
 export class Stage {
   constructor(name, program) {
@@ -53,14 +50,16 @@ export class Stage {
     return this;
   }
 
+  /** Ends everything that the stage has started and takes it away. */
   async stop() {
+    this.endProcesses();
     await this.model?.stop();
     fs.rmSync(this.folder, { recursive: true, force: true });
   }
 
+  /** What the user owns in the home: it must be the same afterwards, byte for byte. */
   configuration() {
-    const files = CONFIGURATION.map((name) => path.join(this.home, name)).filter((file) => fs.existsSync(file));
-    return Object.fromEntries(files.map((file) => [file, fs.readFileSync(file, "utf8")]));
+    return configurationOf(this.home);
   }
 
   /** An order for a turn or a terminal; `more` may say prompt, role, resume, mcp, profile. */

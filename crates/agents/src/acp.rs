@@ -9,7 +9,7 @@ use std::path::PathBuf;
 use serde_json::{Value, json};
 
 use crate::claude::DETAIL_CHARS;
-use crate::lines::{count, events, text};
+use crate::lines::{count, counted, events, text};
 use crate::turn::{Exit, MCP_NAME, Outcome, Seen, Session, TurnEnd, TurnOrder, TurnPlan, Unsuitable, Usage};
 use crate::{inner, limit, plain, text as words};
 
@@ -91,11 +91,16 @@ fn usage(end: &Value) -> Option<Usage> {
     ];
     let (place, input, output) = places.into_iter().find(|(place, ..)| end.pointer(place).is_some())?;
     let tokens = |name: &str| count(end, &format!("{place}/{name}"));
+    // By the protocol's own counts, what came from a cache and what it thought with stand apart.
+    let told = |name: &str| counted(end, &format!("{place}/{name}"));
+    let (cached, thought) = (told("cachedReadTokens"), told("thoughtTokens"));
+    let read = [cached.unwrap_or(0), tokens("cachedWriteTokens")];
     Some(Usage {
-        input_tokens: tokens(input),
-        output_tokens: tokens(output),
-        cost_usd: None,
-        of_session: false,
+        input_tokens: read.into_iter().fold(tokens(input), u64::saturating_add),
+        cached_tokens: cached,
+        output_tokens: tokens(output).saturating_add(thought.unwrap_or(0)),
+        reasoning_tokens: thought,
+        ..Usage::default()
     })
 }
 

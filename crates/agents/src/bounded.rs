@@ -115,6 +115,12 @@ impl Running {
         self.reap();
     }
 
+    /// Kills all that is left of its session once the program itself has ended. Returns how that ended.
+    pub(crate) fn end(mut self) -> Option<ExitStatus> {
+        self.kill_all();
+        self.reap()
+    }
+
     /// Lets it go as a terminal that is closed would: what is left of its process group gets HUP, and what has
     /// made itself independent of it goes on. When it has not ended by itself it is killed. Returns how it ended.
     pub(crate) fn hang_up(mut self) -> Option<ExitStatus> {

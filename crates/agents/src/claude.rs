@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use carillon_core::limits::{MCP_CALL_MAX_MS, MCP_START_MAX_MS};
 use serde_json::{Value, json};
 
-use crate::lines::{count, events, text};
+use crate::lines::{both, count, counted, events, text};
 use crate::turn::{
     Exit, MCP_NAME, McpEntry, Outcome, Seen, Session, TurnEnd, TurnOrder, TurnPlan, Unsuitable, Usage, var,
 };
@@ -125,7 +125,9 @@ fn gather(all: &mut Gathered, event: Value) {
             if !answer.is_empty() && event.pointer("/is_error") != Some(&Value::Bool(true)) {
                 all.answer = Some(answer);
             }
-            all.usage = Some(add(all.usage, &event));
+            if ["/usage", "/model_usage_since_last_result"].iter().any(|at| event.pointer(at).is_some()) {
+                all.usage = Some(add(all.usage, &event));
+            }
             all.result = Some(event);
         }
         _ => {}
@@ -135,26 +137,33 @@ fn gather(all: &mut Gathered, event: Value) {
 /// Adds what one result has cost. Its `total_cost_usd` counts the whole conversation, also the turns before this
 /// one, so it is not used; `model_usage_since_last_result` counts what is new.
 fn add(sum: Option<Usage>, result: &Value) -> Usage {
-    let mut usage =
-        sum.unwrap_or(Usage { input_tokens: 0, output_tokens: 0, cost_usd: None, of_session: false });
+    let mut usage = sum.unwrap_or_default();
+    let mut add = |value: &Value, [input, made, cached, output]: [&str; 4]| {
+        let read = [count(value, input), count(value, made), count(value, cached)];
+        usage.input_tokens = read.into_iter().fold(usage.input_tokens, u64::saturating_add);
+        usage.cached_tokens = both(usage.cached_tokens, counted(value, cached));
+        usage.output_tokens = usage.output_tokens.saturating_add(count(value, output));
+    };
     match result.pointer("/model_usage_since_last_result").and_then(Value::as_object) {
         Some(models) => {
             for model in models.values() {
-                usage.input_tokens += count(model, "/inputTokens")
-                    + count(model, "/cacheReadInputTokens")
-                    + count(model, "/cacheCreationInputTokens");
-                usage.output_tokens += count(model, "/outputTokens");
-                if let Some(cost) = model.pointer("/costUSD").and_then(Value::as_f64) {
-                    usage.cost_usd = Some(usage.cost_usd.unwrap_or(0.0) + cost);
-                }
+                add(
+                    model,
+                    ["/inputTokens", "/cacheCreationInputTokens", "/cacheReadInputTokens", "/outputTokens"],
+                );
             }
+            let costs = models.values().filter_map(|model| model.pointer("/costUSD")?.as_f64());
+            usage.cost_usd = costs.fold(usage.cost_usd, |sum, cost| Some(sum.unwrap_or(0.0) + cost));
         }
-        None => {
-            usage.input_tokens += count(result, "/usage/input_tokens")
-                + count(result, "/usage/cache_read_input_tokens")
-                + count(result, "/usage/cache_creation_input_tokens");
-            usage.output_tokens += count(result, "/usage/output_tokens");
-        }
+        None => add(
+            result,
+            [
+                "/usage/input_tokens",
+                "/usage/cache_creation_input_tokens",
+                "/usage/cache_read_input_tokens",
+                "/usage/output_tokens",
+            ],
+        ),
     }
     usage
 }

@@ -4,7 +4,7 @@ use carillon_core::limits::{MCP_CALL_MAX_MS, MCP_START_MAX_MS, ROLE_ARGUMENT_MAX
 use serde_json::Value;
 
 use crate::claude::DETAIL_CHARS;
-use crate::lines::{count, events, text};
+use crate::lines::{count, counted, events, text};
 use crate::turn::{
     Exit, MCP_NAME, McpEntry, Outcome, Seen, Session, TurnEnd, TurnOrder, TurnPlan, Unsuitable, Usage, var,
 };
@@ -87,7 +87,7 @@ pub(crate) fn outcome(exit: Exit, out: &[u8], errors: &[u8], now_ms: i64) -> Out
                 answer = Some(said).filter(|said| !said.is_empty()).or(answer);
             }
             "turn.completed" => {
-                usage = Some(of_thread(&event));
+                usage = event.pointer("/usage/input_tokens").map(|_| of_thread(&event)).or(usage);
                 let text = answer.take();
                 end = Some(text.map_or(TurnEnd::NoAnswer, |text| TurnEnd::Final { text }));
             }
@@ -104,7 +104,9 @@ pub(crate) fn outcome(exit: Exit, out: &[u8], errors: &[u8], now_ms: i64) -> Out
 fn of_thread(event: &Value) -> Usage {
     Usage {
         input_tokens: count(event, "/usage/input_tokens"),
+        cached_tokens: counted(event, "/usage/cached_input_tokens"),
         output_tokens: count(event, "/usage/output_tokens"),
+        reasoning_tokens: counted(event, "/usage/reasoning_output_tokens"),
         cost_usd: None,
         of_session: true,
     }

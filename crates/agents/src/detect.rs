@@ -108,7 +108,7 @@ fn ask_version(program: &Path, vars: &Vars, limit: Duration) -> (Option<String>,
         Err(error) => return (None, Some(format!("{shown} could not be started: {error}"))),
     };
     let pause = running.read(until, OUTPUT_MAX);
-    let version = first_version(&running.output).or_else(|| first_version(&running.errors));
+    let version = version_in(&running.output, &running.errors);
     let words = last_words(&running.errors).or_else(|| last_words(&running.output));
     let problem = match pause {
         Ok(Pause::Ended) => {
@@ -128,6 +128,11 @@ fn ask_version(program: &Path, vars: &Vars, limit: Duration) -> (Option<String>,
     };
     running.kill();
     (version, Some(problem))
+}
+
+/// The version in what a program printed: on its standard output, else on its standard error.
+pub(crate) fn version_in(output: &[u8], errors: &[u8]) -> Option<String> {
+    first_version(output).or_else(|| first_version(errors))
 }
 
 /// The first thing that looks like x.y.z, with a suffix such as `-beta.1`. Four numbers are an address.

@@ -10,7 +10,7 @@ use jiff::Timestamp;
 use serde_json::{Map, Value, json};
 
 use crate::codex::detail;
-use crate::lines::{count, events, text};
+use crate::lines::{count, counted, events, text};
 use crate::turn::{
     Exit, MCP_NAME, McpEntry, Outcome, Seen, Session, TurnEnd, TurnOrder, TurnPlan, Unsuitable, Usage, var,
 };
@@ -68,6 +68,8 @@ fn entry(mcp: &McpEntry<'_>) -> Value {
 #[derive(Default)]
 struct Gathered {
     session: Option<String>,
+    /// It has said or done something.
+    has_begun: bool,
     /// What it said since it last used a tool.
     said: String,
     /// What it had said when it last used a tool.
@@ -81,23 +83,33 @@ struct Gathered {
 pub(crate) fn outcome(exit: Exit, out: &[u8], errors: &[u8], now_ms: i64) -> Outcome {
     let mut all = Gathered::default();
     events(out).for_each(|event| gather(&mut all, event));
-    let usage = all.result.as_ref().map(|result| Usage {
+    let told = all.result.as_ref().filter(|result| result.pointer("/stats/input_tokens").is_some());
+    let usage = told.map(|result| Usage {
         input_tokens: count(result, "/stats/input_tokens"),
+        cached_tokens: counted(result, "/stats/cached"),
         output_tokens: count(result, "/stats/output_tokens"),
-        cost_usd: None,
-        of_session: false,
+        ..Usage::default()
     });
-    Outcome { end: end_of(&all, exit, errors, now_ms), session: all.session, usage }
+    let end = end_of(&all, exit, errors, now_ms);
+    // It keeps no conversation in which nobody has answered, and cannot go on with it.
+    let is_kept = all.has_begun || matches!(end, TurnEnd::NoAnswer);
+    Outcome { end, session: all.session.filter(|_| is_kept), usage }
 }
 
 fn gather(all: &mut Gathered, event: Value) {
     match text(&event, "/type") {
         "init" => all.session = Some(text(&event, "/session_id").to_owned()).filter(|id| !id.is_empty()),
         "message" if text(&event, "/role") == "assistant" => {
+            all.has_begun = true;
             all.broke_off = false;
             all.said.push_str(text(&event, "/content"));
         }
-        "tool_use" if !all.said.trim().is_empty() => all.said_before = std::mem::take(&mut all.said),
+        "tool_use" => {
+            all.has_begun = true;
+            if !all.said.trim().is_empty() {
+                all.said_before = std::mem::take(&mut all.said);
+            }
+        }
         "error" => {
             let message = text(&event, "/message");
             all.broke_off = BREAKS.iter().any(|words| message.contains(words));

@@ -44,6 +44,7 @@ pub mod reader;
 pub mod shell_env;
 pub mod terminal;
 mod text;
+pub mod trial;
 pub mod turn;
 
 pub use adapter::Adapter;

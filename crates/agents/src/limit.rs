@@ -13,6 +13,9 @@ const AHEAD_MAX_MS: i64 = 40 * 24 * 3_600 * 1_000;
 /// takes a moment to end.
 const PASSED_MAX_MS: i64 = 10 * 60 * 1_000;
 
+/// A time of day is written in minutes, rounded down: only the end of that minute is surely not too early.
+const MINUTE_MS: i64 = 60_000;
+
 /// Numbers from here on are milliseconds of the Unix clock, below they are seconds: as seconds it is the year 5138, as
 /// milliseconds it is 1973.
 const FIRST_MS: u64 = 100_000_000_000;
@@ -141,7 +144,7 @@ fn moment(words: &[String], line: &str, now_ms: i64, local: &TimeZone) -> Option
         Some(day) => on_day(day, clock, &now)?,
         None => next_at(clock, &now)?,
     };
-    let ms = zoned.timestamp().as_millisecond();
+    let ms = zoned.timestamp().as_millisecond() + MINUTE_MS;
     is_sound(ms, now_ms).then_some(ms)
 }
 
@@ -263,23 +266,23 @@ mod tests {
     fn every_form_that_a_cli_writes_is_understood() {
         let now = ms("2026-11-30T18:00:00Z");
         let table = [
-            ("You've hit your 5-hour limit · resets 8:23pm (UTC)", "2026-11-30T20:23:00Z"),
-            ("You've hit your weekly limit · resets Dec 3, 8pm (Europe/Berlin)", "2026-12-03T19:00:00Z"),
-            ("You've hit your weekly limit · resets Dec 3 at 8pm (America/New_York)", "2026-12-04T01:00:00Z"),
-            ("limit reached ∙ resets 3pm (UTC)", "2026-12-01T15:00:00Z"),
+            ("You've hit your 5-hour limit · resets 8:23pm (UTC)", "2026-11-30T20:24:00Z"),
+            ("You've hit your weekly limit · resets Dec 3, 8pm (Europe/Berlin)", "2026-12-03T19:01:00Z"),
+            ("You've hit your weekly limit · resets Dec 3 at 8pm (America/New_York)", "2026-12-04T01:01:00Z"),
+            ("limit reached ∙ resets 3pm (UTC)", "2026-12-01T15:01:00Z"),
             ("Claude AI usage limit reached|1796068800", "2026-11-30T20:00:00Z"),
             (
                 "You’ve hit your usage limit. Visit https://x.example/a or try again at 8:33 PM.",
-                "2026-11-30T20:33:00Z",
+                "2026-11-30T20:34:00Z",
             ),
-            ("credits or try again at Dec 1st, 2026 1:54 AM.", "2026-12-01T01:54:00Z"),
+            ("credits or try again at Dec 1st, 2026 1:54 AM.", "2026-12-01T01:55:00Z"),
             ("Your quota will reset after 18h31m10s.", "2026-12-01T12:31:10Z"),
             ("Try again in 3 days 4 hours 9 minutes.", "2026-12-03T22:09:00Z"),
             ("Rate limit reached. Please try again in 11s. Visit x", "2026-11-30T18:00:11Z"),
             ("Please retry in 1.5s", "2026-11-30T18:00:01.500Z"),
             ("try again in 1 hour and 30 minutes", "2026-11-30T19:30:00Z"),
-            ("resets 20:23 (UTC)", "2026-11-30T20:23:00Z"),
-            ("resets Jan 2, 1am (UTC)", "2027-01-02T01:00:00Z"),
+            ("resets 20:23 (UTC)", "2026-11-30T20:24:00Z"),
+            ("resets Jan 2, 1am (UTC)", "2027-01-02T01:01:00Z"),
         ];
         for (line, expected) in table {
             assert_eq!(reset_in_zone(line, now, &TimeZone::UTC), Some(ms(expected)), "{line}");
@@ -313,8 +316,8 @@ mod tests {
     fn a_time_without_a_zone_is_local() {
         let now = ms("2026-07-01T12:00:00Z");
         let line = "or try again at 8:33 PM.";
-        assert_eq!(reset_in_zone(line, now, &zone("America/New_York")), Some(ms("2026-07-02T00:33:00Z")));
-        assert_eq!(reset_in_zone(line, now, &zone("Asia/Kolkata")), Some(ms("2026-07-01T15:03:00Z")));
+        assert_eq!(reset_in_zone(line, now, &zone("America/New_York")), Some(ms("2026-07-02T00:34:00Z")));
+        assert_eq!(reset_in_zone(line, now, &zone("Asia/Kolkata")), Some(ms("2026-07-01T15:04:00Z")));
     }
 
     #[test]
@@ -324,20 +327,20 @@ mod tests {
         let evening = ms("2026-03-28T22:00:00Z");
         assert_eq!(
             reset_in_zone("resets 6am (Europe/Berlin)", evening, &berlin),
-            Some(ms("2026-03-29T04:00:00Z"))
+            Some(ms("2026-03-29T04:01:00Z"))
         );
         assert_eq!(
             reset_in_zone("resets 2:30am (Europe/Berlin)", evening, &berlin),
-            Some(ms("2026-03-29T01:30:00Z"))
+            Some(ms("2026-03-29T01:31:00Z"))
         );
         let evening = ms("2026-10-24T21:00:00Z");
         assert_eq!(
             reset_in_zone("resets 6am (Europe/Berlin)", evening, &berlin),
-            Some(ms("2026-10-25T05:00:00Z"))
+            Some(ms("2026-10-25T05:01:00Z"))
         );
         assert_eq!(
             reset_in_zone("resets 2:30am (Europe/Berlin)", evening, &berlin),
-            Some(ms("2026-10-25T00:30:00Z"))
+            Some(ms("2026-10-25T00:31:00Z"))
         );
     }
 
@@ -346,16 +349,16 @@ mod tests {
         let line = "resets 8:23pm (UTC)";
         assert_eq!(
             reset_in_zone(line, ms("2026-11-30T20:23:40Z"), &TimeZone::UTC),
-            Some(ms("2026-11-30T20:23:00Z"))
+            Some(ms("2026-11-30T20:24:00Z"))
         );
         assert_eq!(
             reset_in_zone(line, ms("2026-11-30T20:34:00Z"), &TimeZone::UTC),
-            Some(ms("2026-12-01T20:23:00Z"))
+            Some(ms("2026-12-01T20:24:00Z"))
         );
         let line = "resets 11:59pm (UTC)";
         assert_eq!(
             reset_in_zone(line, ms("2026-12-01T00:00:20Z"), &TimeZone::UTC),
-            Some(ms("2026-11-30T23:59:00Z"))
+            Some(ms("2026-12-01T00:00:00Z"))
         );
     }
 

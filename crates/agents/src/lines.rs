@@ -61,6 +61,16 @@ pub(crate) fn count(value: &Value, pointer: &str) -> u64 {
     value.pointer(pointer).and_then(Value::as_u64).unwrap_or_default()
 }
 
+/// The number of a field, by its path, when there is one.
+pub(crate) fn counted(value: &Value, pointer: &str) -> Option<u64> {
+    value.pointer(pointer).and_then(Value::as_u64)
+}
+
+/// Two counts together: unknown only where both are.
+pub(crate) fn both(one: Option<u64>, other: Option<u64>) -> Option<u64> {
+    one.map(|one| one.saturating_add(other.unwrap_or(0))).or(other)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

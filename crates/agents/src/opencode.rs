@@ -7,7 +7,7 @@ use carillon_core::limits::MCP_CALL_MAX_MS;
 use serde_json::{Map, Value, json};
 
 use crate::codex::detail;
-use crate::lines::{count, events, text};
+use crate::lines::{both, count, counted, events, text};
 use crate::turn::{
     Exit, MCP_NAME, McpEntry, Outcome, Seen, Session, TurnEnd, TurnOrder, TurnPlan, Unsuitable, Usage, var,
 };
@@ -117,7 +117,9 @@ fn gather(all: &mut Gathered, event: Value) {
         "text" => all.said.push(text(&event, "/part/text").to_owned()),
         "step_finish" => {
             all.reason = Some(text(&event, "/part/reason").to_owned());
-            all.usage = Some(add(all.usage, &event));
+            if event.pointer("/part/tokens").is_some() {
+                all.usage = Some(add(all.usage, &event));
+            }
         }
         "error" => all.error = Some(event),
         OURS if text(&event, "/event") == "gave_up" => all.gave_up = Some(event),
@@ -126,12 +128,16 @@ fn gather(all: &mut Gathered, event: Value) {
 }
 
 fn add(sum: Option<Usage>, event: &Value) -> Usage {
-    let sum = sum.unwrap_or(Usage { input_tokens: 0, output_tokens: 0, cost_usd: None, of_session: false });
+    let sum = sum.unwrap_or_default();
     let tokens = |name: &str| count(event, &format!("/part/tokens/{name}"));
     let cost = event.pointer("/part/cost").and_then(Value::as_f64);
     Usage {
-        input_tokens: sum.input_tokens + tokens("input") + tokens("cache/read") + tokens("cache/write"),
-        output_tokens: sum.output_tokens + tokens("output") + tokens("reasoning"),
+        input_tokens: [tokens("input"), tokens("cache/read"), tokens("cache/write")]
+            .into_iter()
+            .fold(sum.input_tokens, u64::saturating_add),
+        cached_tokens: both(sum.cached_tokens, counted(event, "/part/tokens/cache/read")),
+        output_tokens: sum.output_tokens.saturating_add(tokens("output")).saturating_add(tokens("reasoning")),
+        reasoning_tokens: both(sum.reasoning_tokens, counted(event, "/part/tokens/reasoning")),
         cost_usd: cost.map(|cost| cost + sum.cost_usd.unwrap_or(0.0)).or(sum.cost_usd),
         of_session: false,
     }

@@ -155,12 +155,16 @@ pub enum TurnEnd {
 }
 
 /// What a turn cost.
-#[derive(Debug, Clone, Copy, PartialEq)]
+#[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub struct Usage {
     /// Tokens that the model read, from caches too.
     pub input_tokens: u64,
-    /// Tokens that it wrote.
+    /// Those of them that came from a cache, where the CLI tells that.
+    pub cached_tokens: Option<u64>,
+    /// Tokens that it wrote. Its thinking is among them but for Gemini CLI, which does not tell it apart.
     pub output_tokens: u64,
+    /// Those of them that it thought with, where the CLI tells that.
+    pub reasoning_tokens: Option<u64>,
     /// The price in US dollars, as far as the CLI knows it.
     pub cost_usd: Option<f64>,
     /// The numbers count the whole conversation so far, not this turn alone: what its earlier turns have given is to

@@ -6,11 +6,12 @@
 // turns.
 //
 // A TURN's conditions: match (searched in the user's last message), after_tool (true, false, or searched in the tool
-// results that the request ends in), system, model, api, times (1 unless said; 0: without limit).
+// results that the request ends in), system, model, api, times (1 unless said; 0: without limit), when (a function, asked last).
 // Its answer: text ({{user}}, {{tool_result}}, {{model}}, {{n}} are filled in), thinking, tool_calls [{name, arguments, id}]
 // (name "~EXPRESSION" is the first offered tool that fits), usage {input, output}, stop, headers.
 // Its timing: delay and chunk_delay in milliseconds, chunk in characters, hold NAME (until release(NAME)).
-// Its failures: error {status, type, message, headers, details, body}, stream_error {type, message} after the text,
+// Its failures: error {status, type, message, headers, details, body} or a function that answers one, stream_error {type,
+// message} after the text,
 // drop "before" (no answer at all) or "mid" (half of it). {{now+N}} in an error or a header is the Unix time in N seconds.
 
 import http from "node:http";
@@ -95,7 +96,9 @@ export class ScriptedModel {
     if (turn.delay) await pause(turn.delay);
     if (turn.drop === "before") return response.destroy();
     if (turn.error) {
-      const error = { ...turn.error, message: fillTime(turn.error.message ?? "scripted error") };
+      const scripted = typeof turn.error === "function" ? turn.error() : turn.error;
+      const error = { ...scripted, message: fillTime(scripted.message ?? "scripted error") };
+      entry.status = error.status ?? 500;
       const refusal = error.body ? fillTime(error.body, true) : errorBody(request.api, error);
       return reply(response, error.status ?? 500, refusal, fillTime(error.headers ?? {}));
     }
@@ -119,8 +122,9 @@ function fits(turn, request) {
     if (expression && !new RegExp(expression, "s").test(text ?? "")) return false;
   }
   const { after_tool: after } = turn;
-  if (typeof after === "string") return request.toolResults.some((result) => new RegExp(after, "s").test(result));
-  return after === undefined || after === request.toolResults.length > 0;
+  const follows = (expression) => request.toolResults.some((result) => new RegExp(expression, "s").test(result));
+  if (typeof after === "string" ? !follows(after) : after !== undefined && after !== request.toolResults.length > 0) return false;
+  return turn.when?.() ?? true;
 }
 
 /** `{{now+N}}` as seconds of the Unix clock: a number where it is the whole of a value in a body, else in the text. */

@@ -29,8 +29,21 @@ fn what_it_says_after_its_last_tool_is_the_final() {
         [SESSION, &said("Let me look."), TOOL, &said("It is"), &said(" 4."), &end("end_turn")].join("\n");
     let found = ended(Acp, OK, &out, "");
     assert_eq!((found.end, found.session.as_deref()), (answer("It is 4."), Some(UUID)));
-    let usage = Usage { input_tokens: 100, output_tokens: 20, cost_usd: None, of_session: false };
+    let usage = Usage { input_tokens: 100, output_tokens: 20, ..Usage::default() };
     assert_eq!(found.usage, Some(usage));
+    let counts =
+        r#"{"inputTokens":9,"outputTokens":4,"thoughtTokens":2,"cachedReadTokens":30,"cachedWriteTokens":1}"#;
+    let counted = format!(r#"{{"type":"end","result":{{"stopReason":"end_turn","usage":{counts}}}}}"#);
+    let usage = Usage {
+        input_tokens: 40,
+        cached_tokens: Some(30),
+        output_tokens: 6,
+        reasoning_tokens: Some(2),
+        ..Usage::default()
+    };
+    assert_eq!(ended(Acp, OK, &[SESSION, &said("4"), &counted].join("\n"), "").usage, Some(usage));
+    let silent = r#"{"type":"end","result":{"stopReason":"end_turn"}}"#;
+    assert_eq!(ended(Acp, OK, &[SESSION, &said("4"), silent].join("\n"), "").usage, None);
     assert_eq!(ended(Acp, OK, &[SESSION, &end("end_turn")].join("\n"), "").end, TurnEnd::NoAnswer);
 }
 

@@ -29,14 +29,20 @@ fn the_result_is_the_final_with_its_session_and_its_own_price() {
     assert_eq!(found.end, answer("Bob said: 4"));
     assert_eq!(found.session.as_deref(), Some(UUID));
     // `total_cost_usd` would count the earlier turns of the conversation again.
-    let usage = Usage { input_tokens: 200, output_tokens: 40, cost_usd: Some(0.0016), of_session: false };
+    let usage = Usage {
+        input_tokens: 200,
+        cached_tokens: Some(40),
+        output_tokens: 40,
+        cost_usd: Some(0.0016),
+        ..Usage::default()
+    };
     assert_eq!(found.usage, Some(usage));
 }
 
 #[test]
 fn an_older_version_tells_the_tokens_of_the_turn_but_no_price_of_it() {
     let line = r#"{"type":"result","is_error":false,"result":"4","total_cost_usd":9.0,"usage":{"input_tokens":5,"cache_read_input_tokens":7,"output_tokens":2}}"#;
-    let usage = Usage { input_tokens: 12, output_tokens: 2, cost_usd: None, of_session: false };
+    let usage = Usage { input_tokens: 12, cached_tokens: Some(7), output_tokens: 2, ..Usage::default() };
     assert_eq!(ended(Claude, OK, line, "").usage, Some(usage));
 }
 
@@ -90,7 +96,7 @@ fn without_the_event_the_reset_is_in_the_own_error_line() {
     let TurnEnd::Limited { resets_at_ms, windows, .. } = ended(Claude, BAD, &out, "").end else {
         panic!("it is a limit");
     };
-    assert_eq!((resets_at_ms, windows.len()), (Some(NOW + 2 * HOUR + 23 * 60_000), 0));
+    assert_eq!((resets_at_ms, windows.len()), (Some(NOW + 2 * HOUR + 24 * 60_000), 0));
     let out = [INIT, &refused(429, "API Error: Request rejected (429) · limited")].join("\n");
     let TurnEnd::Limited { resets_at_ms, .. } = ended(Claude, BAD, &out, "").end else {
         panic!("it is a limit")

@@ -9,8 +9,7 @@ const SAID: &str =
 const ANSWER: &str =
     r#"{"type":"item.completed","item":{"id":"item_2","type":"agent_message","text":"It is 4."}}"#;
 const SILENT: &str = r#"{"type":"item.completed","item":{"id":"item_1","type":"agent_message","text":""}}"#;
-const COMPLETED: &str =
-    r#"{"type":"turn.completed","usage":{"input_tokens":400,"cached_input_tokens":0,"output_tokens":80}}"#;
+const COMPLETED: &str = r#"{"type":"turn.completed","usage":{"input_tokens":400,"cached_input_tokens":250,"output_tokens":80,"reasoning_output_tokens":30}}"#;
 
 fn failing(message: &str) -> String {
     [THREAD, SAID, &format!(r#"{{"type":"turn.failed","error":{{"message":"{message}"}}}}"#)].join("\n")
@@ -21,7 +20,14 @@ fn the_last_message_before_the_end_is_the_final() {
     let found = ended(Codex, OK, &[THREAD, SAID, ANSWER, COMPLETED].join("\n"), "");
     assert_eq!(found.end, answer("It is 4."));
     assert_eq!(found.session.as_deref(), Some("01a22ee1-d360-7021-9fce-712de7cfe69f"));
-    let usage = Usage { input_tokens: 400, output_tokens: 80, cost_usd: None, of_session: true };
+    let usage = Usage {
+        input_tokens: 400,
+        cached_tokens: Some(250),
+        output_tokens: 80,
+        reasoning_tokens: Some(30),
+        cost_usd: None,
+        of_session: true,
+    };
     assert_eq!(found.usage, Some(usage));
     assert_eq!(ended(Codex, OK, &[THREAD, SILENT, COMPLETED].join("\n"), "").end, TurnEnd::NoAnswer);
 }

@@ -7,7 +7,8 @@ const INIT: &str =
     r#"{"type":"init","session_id":"70435f15-5fa0-4c49-84da-17f7c03abed9","model":"gemini-2.5-flash"}"#;
 const USER: &str = r#"{"type":"message","role":"user","content":"say hello"}"#;
 const TOOL: &str = r#"{"type":"tool_use","tool_name":"mcp_carillon_ask_agent","parameters":{"agent":"bob"}}"#;
-const DONE: &str = r#"{"type":"result","status":"success","stats":{"input_tokens":200,"output_tokens":40}}"#;
+const DONE: &str =
+    r#"{"type":"result","status":"success","stats":{"input_tokens":200,"output_tokens":40,"cached":150}}"#;
 const REFUSED: Exit = Exit { code: Some(173), signal: None };
 
 fn said(text: &str) -> String {
@@ -37,7 +38,10 @@ fn what_it_says_after_its_last_tool_is_the_final() {
     let out = [INIT, USER, &said("Let me look."), TOOL, &said("It is"), &said(" 4."), DONE].join("\n");
     let found = ended(Gemini, OK, &out, DUMP);
     assert_eq!((found.end, found.session.as_deref()), (answer("It is 4."), Some(UUID)));
-    assert_eq!(found.usage.expect("usage").input_tokens, 200);
+    let usage = found.usage.expect("usage");
+    assert_eq!((usage.input_tokens, usage.cached_tokens, usage.output_tokens), (200, Some(150), 40));
+    let silent = [INIT, USER, r#"{"type":"result","status":"success"}"#].join("\n");
+    assert_eq!(ended(Gemini, OK, &silent, "").usage, None, "what nobody told is not zero");
     let out = [INIT, &said("It is 4, I look once more."), TOOL, DONE].join("\n");
     assert_eq!(ended(Gemini, OK, &out, "").end, answer("It is 4, I look once more."));
     assert_eq!(ended(Gemini, OK, &[INIT, USER, DONE].join("\n"), "").end, TurnEnd::NoAnswer);
@@ -54,6 +58,9 @@ fn a_limit_is_told_by_the_exit_code_and_its_reset_by_the_error() {
         panic!("a limit")
     };
     assert_eq!(resets_at_ms, None);
+    assert_eq!(ended(Gemini, REFUSED, &out, DUMP).session, None, "it does not keep what nobody answered");
+    let later = [INIT, USER, TOOL, &error("[API Error: quota exceeded]")].join("\n");
+    assert_eq!(ended(Gemini, REFUSED, &later, DUMP).session.as_deref(), Some(UUID));
     assert!(
         matches!(ended(Gemini, BAD, &out, DUMP).end, TurnEnd::Limited { .. }),
         "told by the error's class"

@@ -23,7 +23,7 @@ fn claude_tells_of_its_turns() {
     );
     let limit = r#"{"session_id":"s","error":"rate_limit","last_assistant_message":"You've hit your 5-hour limit · resets 8pm (UTC)"}"#;
     assert!(
-        matches!(seen("StopFailure", limit), Some(HookSeen::Limited { resets_at_ms, .. }) if resets_at_ms == Some(NOW + 2 * HOUR))
+        matches!(seen("StopFailure", limit), Some(HookSeen::Limited { resets_at_ms, .. }) if resets_at_ms == Some(NOW + 2 * HOUR + 60_000))
     );
     let other = r#"{"session_id":"s","error":"server_error"}"#;
     assert_eq!(seen("StopFailure", other), Some(HookSeen::Failed { reason: "server_error".to_owned() }));

@@ -38,7 +38,14 @@ fn the_text_of_the_last_step_is_the_final() {
     let found = ended(Opencode, OK, &out.join("\n"), "");
     assert_eq!(found.end, answer("It is\n4."));
     assert_eq!(found.session.as_deref(), Some("ses_dd11b40e7ffe98pH82zWuOLq2K"));
-    let usage = Usage { input_tokens: 210, output_tokens: 42, cost_usd: Some(1.0), of_session: false };
+    let usage = Usage {
+        input_tokens: 210,
+        cached_tokens: Some(6),
+        output_tokens: 42,
+        reasoning_tokens: Some(2),
+        cost_usd: Some(1.0),
+        of_session: false,
+    };
     assert_eq!(found.usage, Some(usage));
     assert_eq!(ended(Opencode, OK, &[START, &finish("stop")].join("\n"), "").end, TurnEnd::NoAnswer);
 }
