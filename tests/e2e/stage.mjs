@@ -207,9 +207,9 @@ export class Stage {
     return app;
   }
 
-  /** Starts the app under WebDriver. */
-  async drive(args = [], env = {}) {
-    const app = await Driven.start(args, { ...this.env, ...env, TAURI_WEBVIEW_AUTOMATION: "true" }, this.name);
+  /** Starts the app, or another file of it, under WebDriver. */
+  async drive(args = [], env = {}, program = DESKTOP) {
+    const app = await Driven.start(program, args, { ...this.env, ...env, TAURI_WEBVIEW_AUTOMATION: "true" }, this.name);
     this.apps.push(app);
     return app;
   }
@@ -306,7 +306,7 @@ class Launched {
 
 /** The app under WebDriver. */
 class Driven {
-  static async start(args, env, name) {
+  static async start(program, args, env, name) {
     const port = await freePort();
     const log = fs.openSync(path.join(PICTURES, `${name}.log`), "a");
     const driver = spawn("WebKitWebDriver", [`--port=${port}`, "--host=127.0.0.1"], { env, stdio: ["ignore", log, log] });
@@ -314,7 +314,7 @@ class Driven {
     const wd = new WebDriver(`http://127.0.0.1:${port}`);
     try {
       await poll(() => isListening(port), "WebKitWebDriver");
-      await wd.start(DESKTOP, args);
+      await wd.start(program, args);
       const app = processes().find((one) => one.parent === driver.pid);
       if (!app) throw new Error("WebKitWebDriver has not started the app");
       return new Driven(driver, wd, app.pid);

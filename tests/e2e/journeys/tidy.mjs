@@ -109,7 +109,7 @@ export const journeys = {
       const find = (kind, name) => seen.find((one) => one.kind === kind && (name === undefined || one.name === name)) ?? {};
       const reasons = [
         ["temp", undefined, "needs_consent", "it is not on the ledger"], ["run", undefined, "needs_consent", "it is not on the ledger"], ["log", undefined, "needs_consent", "it can still be fetched back"],
-        ["worktree", "calm", "safe", "no commit was made in it"], ["worktree", "storm", "needs_consent", "1 file that git does not know"], ["worktree", "used", "blocked", `in use by pid ${left.user.pid} (sleep)`],
+        ["worktree", "calm", "needs_consent", "nothing was done in it yet"], ["worktree", "storm", "needs_consent", "1 file that git does not know"], ["worktree", "used", "blocked", `in use by pid ${left.user.pid} (sleep)`],
         ["husk", undefined, "safe", "an aborted creation left it"], ["branch", undefined, "safe", "are on other branches"], ["archive", undefined, "needs_consent", "it can still be fetched back"],
         ["process", undefined, "safe", "its run is over"], ["trash", undefined, "safe", "it is in the trash"],
       ];
@@ -122,7 +122,7 @@ export const journeys = {
       // Nothing goes before one says so.
       assert.ok(fs.existsSync(left.unknown) && fs.existsSync(left.husk) && isAlive(left.stray.pid));
 
-      for (const name of [find("temp").name, find("run").name, "storm"]) await page.press("residue", `[data-name="${name}"] ${of("residue-consent")}`);
+      for (const name of [find("temp").name, find("run").name, "storm", "calm"]) await page.press("residue", `[data-name="${name}"] ${of("residue-consent")}`);
       await page.press("cleanup-apply");
       await app.wd.wait(of("cleanup-outcome"), 30_000);
       assert.match(await app.wd.run(`return document.querySelector('${of("cleanup-outcome")}').textContent;`), /^8 things are gone, and [\d.]+ (KiB|MiB) came free\.$/);
@@ -168,6 +168,7 @@ export const journeys = {
     await app.wd.click(row);
     await page.press("workdirs-refresh");
     await poll(async () => (await app.wd.run(`return document.querySelector('${of("workdir-detail")}')?.textContent ?? "";`)).includes("1 commit ahead"), "the commit in the list");
+    await poll(() => app.wd.run(`return /\\d (KiB|MiB)$/.test(document.querySelector('${of("workdir-size")}')?.textContent ?? "");`), "the size of the worktree");
     await page.press("workdir-diff");
     await app.wd.wait(of("diff-row", '[data-kind="added"]'));
     assert.equal(await app.wd.run(`return document.querySelector('${of("diff-row", '[data-kind="added"]')}').textContent;`), "+thunder");

@@ -2,8 +2,8 @@
 // `fake.ts` in tests and in a plain browser. Nothing outside this folder may import a desktop package.
 
 import type {
-  AfterChildren, Agent, AgentMode, Approval, Ask, AskState, Changes, Detected, Doctor, Id, Info, Limit, Message, Profile, ProfileSet, Project, Residue, ResidueApplied,
-  ResidueKind, ResidueProgress, Settings, Task, TaskOutput, TaskState, Turn, TurnEvents, Workdir, WorkdirDiff,
+  AfterChildren, Agent, AgentMode, Approval, Ask, AskState, Changes, Detected, Doctor, Id, Info, Limit, Message, Profile, ProfileSet, ProfileTested, Project, Residue, ResidueApplied,
+  ResidueKind, ResidueProgress, Settings, Task, TaskOutput, TaskState, Turn, TurnEvents, UserPrograms, Workdir, WorkdirDiff,
 } from "../generated/api";
 
 /** What every failed call rejects with: words for a person, and where there is one, the next step. */
@@ -39,7 +39,10 @@ export interface Methods {
   /** What is left out stays; a variable that is null is taken away. Values of variables are never told again. */
   profile_set: [Omit<ProfileSet, "env"> & Partial<Pick<ProfileSet, "env">>, Profile];
   /** Starts the program as it is stored. */
-  profile_test: [{ profile: Id }, { said: string }];
+  profile_test: [{ profile: Id }, ProfileTested];
+  /** Ends a test that is under way: it is then refused. */
+  profile_test_stop: [{ profile: Id }, { stopped: boolean }];
+  user_programs: [Record<string, never>, UserPrograms];
   profile_remove: [{ profile: Id }, unknown];
   profile_detect: [Record<string, never>, Detected[]];
   agents_list: [{ project?: Id }, Agent[]];
@@ -94,8 +97,8 @@ export interface Methods {
   workdir_restore: [{ workdir: Id }, Workdir];
   /** Nothing is changed by it. */
   residue_list: [{ kind?: ResidueKind; project?: Id }, Residue[]];
-  /** Takes away what is safe, and what is consented to by id. Answers when all is done, also on what stays. */
-  residue_apply: [{ consent?: Id[]; kinds?: ResidueKind[]; project?: Id }, ResidueApplied[]];
+  /** Takes away what is safe, and what is consented to by id; of `only` those, where that is given. Answers when all is done, also on what stays. */
+  residue_apply: [{ only?: Id[]; consent?: Id[]; kinds?: ResidueKind[]; project?: Id }, ResidueApplied[]];
   residue_progress: [Record<string, never>, ResidueProgress];
   residue_cancel: [Record<string, never>, ResidueProgress];
   changes_wait: [{ after: number | null; wait_ms: number }, Changes];
@@ -104,8 +107,34 @@ export interface Methods {
   desktop_close: [Record<string, never>, unknown];
   desktop_quit: [{ choice: "stop" | "keep"; remember: boolean }, unknown];
   desktop_pick_folder: [Record<string, never>, { path: string | null }];
+  /** In the user's editor, when that opens a window of its own; else `with` is null, and the desktop's program for directories opens it. */
+  desktop_open_directory: [{ path: string }, { with: string | null }];
   desktop_open_url: [{ url: string }, unknown];
   desktop_notify: [{ title: string; body: string }, unknown];
+  desktop_autostart: [Record<string, never>, { on: boolean }];
+  desktop_set_autostart: [{ on: boolean }, { on: boolean }];
+  desktop_updates: [Record<string, never>, Updates];
+  desktop_set_updates: [{ on?: boolean; address?: string; key?: string }, Updates];
+  /** Asks now; refused while updates are off. */
+  desktop_check_updates: [Record<string, never>, Updates];
+  /** Puts the version that was found in the AppImage's place. */
+  desktop_install_update: [Record<string, never>, Updates];
+}
+
+/** What is set and known about updates. `key` and `address` are empty where none is known. */
+export interface Updates {
+  on: boolean;
+  address: string;
+  key: string;
+  /** The build brings its own key, so the user's is not asked for. */
+  has_key: boolean;
+  /** It runs from an AppImage, which can be replaced. */
+  can_install: boolean;
+  checked_ms: number | null;
+  found: { version: string; notes: string | null } | null;
+  /** The version that stands in the AppImage's place by now. */
+  installed: string | null;
+  error: string | null;
 }
 
 export type Method = keyof Methods;

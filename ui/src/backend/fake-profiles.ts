@@ -1,7 +1,7 @@
 // Profiles of the fake engine: values of variables go in and never come out again.
 
 import type { Detected, Id, Profile } from "../generated/api";
-import { BackendError, type Params } from "./backend";
+import { type Answer, BackendError, type Params } from "./backend";
 
 export interface ProfilesHost {
   world: { profiles: Profile[]; detected: Detected[]; agents: { name: string; profile: Id }[] };
@@ -13,7 +13,10 @@ export class FakeProfiles {
   /** What is kept of the variables, by profile: for tests alone. */
   readonly values = new Map<Id, Record<string, string>>();
   /** What the test of each profile says next; else that it works. */
-  readonly says = new Map<Id, string>();
+  readonly says = new Map<Id, string | Partial<Answer<"profile_test">>>();
+  /** A test goes on until it is stopped. */
+  hangs = false;
+  #stop: (() => void) | null = null;
 
   constructor(private readonly host: ProfilesHost) {}
 
@@ -29,7 +32,7 @@ export class FakeProfiles {
     return profile;
   }
 
-  set({ profile: id, program, args, env, policy, allow_prefixes }: Params<"profile_set">): Profile {
+  set({ profile: id, program, args, env, policy, allow_prefixes, concurrency }: Params<"profile_set">): Profile {
     const before = this.find(id);
     if (program?.includes("nothing")) throw new BackendError("failed", `${program} was not found.`, "install it, give its full path, or check its permissions");
     for (const name of Object.keys(env ?? {})) if (name === "" || name.includes("=")) throw new BackendError("invalid", `"${name}" cannot be a variable`, "write it as NAME=VALUE");
@@ -41,15 +44,27 @@ export class FakeProfiles {
     }
     this.values.set(id, values);
     const after: Profile = {
-      ...before, program: program ?? before.program, args: args ?? before.args, policy: policy ?? before.policy, allow_prefixes: allow_prefixes ?? before.allow_prefixes, env_names: Object.keys(values),
+      ...before, program: program ?? before.program, args: args ?? before.args, policy: policy ?? before.policy, allow_prefixes: allow_prefixes ?? before.allow_prefixes, env_names: Object.keys(values), concurrency: concurrency === undefined ? before.concurrency ?? null : concurrency || null,
     };
     this.put(after);
     return after;
   }
 
-  test({ profile }: Params<"profile_test">): { said: string } {
+  async test({ profile }: Params<"profile_test">): Promise<Answer<"profile_test">> {
     const { program, version } = this.find(profile);
-    return { said: this.says.get(profile) ?? `${program} answers: version ${version ?? "1.0.0"}` };
+    if (this.hangs) {
+      await new Promise<void>((resolve) => (this.#stop = resolve));
+      throw new BackendError("refused", "you stopped the test", "test it again when you like");
+    }
+    const said = this.says.get(profile) ?? `${program} answers: version ${version ?? "1.0.0"}`;
+    return { said: `${program} answers`, output: "", is_well: true, ...(typeof said === "string" ? { said } : said) };
+  }
+
+  stopTest(): Answer<"profile_test_stop"> {
+    const stopped = this.#stop !== null;
+    this.#stop?.();
+    this.#stop = null;
+    return { stopped };
   }
 
   remove({ profile }: Params<"profile_remove">): Record<string, never> {

@@ -40,9 +40,10 @@ export class FakeResidue {
     return this.items.filter((item) => (kind === undefined || item.kind === kind) && (project === undefined || item.project === project));
   }
 
-  async apply({ consent = [], kinds = [], project }: Params<"residue_apply">): Promise<ResidueApplied[]> {
-    const items = this.list({ project }).filter((item) => kinds.length === 0 || kinds.includes(item.kind));
-    for (const id of consent) if (!items.some((item) => item.id === id)) throw new BackendError("not_found", `there is no residue "${id}"`, "`carillon clean` shows what there is; nothing was removed");
+  async apply({ only, consent = [], kinds = [], project }: Params<"residue_apply">): Promise<ResidueApplied[]> {
+    const items = this.list({ project }).filter((item) => (kinds.length === 0 || kinds.includes(item.kind)) && (only === undefined || only.includes(item.id)));
+    // One that was chosen and is not there went meanwhile.
+    for (const id of consent.filter((id) => !only?.includes(id))) if (!items.some((item) => item.id === id)) throw new BackendError("not_found", `there is no residue "${id}"`, "`carillon clean` shows what there is; nothing was removed");
     const goes = (item: Residue) => item.verdict === "safe" || (item.verdict === "needs_consent" && consent.includes(item.id));
     this.progress = { running: true, total: items.filter(goes).length, done: 0, removed: 0, freed_bytes: 0, cancelled: false };
     this.#changed();

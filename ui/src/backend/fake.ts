@@ -5,6 +5,7 @@ import type { Agent, Change, ChangeTag, Check, Detected, Id, Info, Profile, Proj
 import { type Answer, type Backend, BackendError, type Method, type Methods, type Params, type PullRequest, type QuitRequest } from "./backend";
 import { readClipboard, writeClipboard } from "./clipboard";
 import { FakeAsks } from "./fake-asks";
+import { FakeDesktop } from "./fake-desktop";
 import { FakeLimits } from "./fake-limits";
 import { FakeProfiles } from "./fake-profiles";
 import { FakeResidue } from "./fake-residue";
@@ -56,6 +57,7 @@ export class FakeBackend implements Backend {
   quitted: Params<"desktop_quit"> | null = null;
   picks: (string | null)[] = [];
   notified: Params<"desktop_notify">[] = [];
+  readonly desktop = new FakeDesktop();
   readonly tasks: FakeTasks;
   readonly asks: FakeAsks;
   readonly profiles: FakeProfiles;
@@ -207,6 +209,8 @@ export class FakeBackend implements Backend {
     profile_add: (params) => this.profiles.add(params),
     profile_set: (params) => this.profiles.set(params),
     profile_test: (params) => this.profiles.test(params),
+    profile_test_stop: () => this.profiles.stopTest(),
+    user_programs: () => this.desktop.programs,
     profile_remove: (params) => this.profiles.remove(params),
     profile_detect: () => this.world.detected,
     agents_list: ({ project }) => this.world.agents.filter((agent) => project === undefined || agent.project === project),
@@ -286,10 +290,17 @@ export class FakeBackend implements Backend {
       this.opened.push(url);
       return {};
     },
+    desktop_open_directory: (params) => this.desktop.openDirectory(params),
     desktop_notify: (params) => {
       this.notified.push(params);
       return {};
     },
+    desktop_autostart: () => ({ on: this.desktop.autostart }),
+    desktop_set_autostart: (params) => this.desktop.setAutostart(params),
+    desktop_updates: () => this.desktop.updates,
+    desktop_set_updates: (params) => this.desktop.set(params),
+    desktop_check_updates: () => this.desktop.check(),
+    desktop_install_update: () => this.desktop.install(),
   };
 
   #close(): Answer<"desktop_close"> {

@@ -20,6 +20,36 @@ message: string,
  */
 hint: string | null, };
 
+export type Usage = { 
+/**
+ * Turns that told what they used: 1 for one turn.
+ */
+turns: number, 
+/**
+ * Those of them that told a price. With fewer than all, the price is the least that it was.
+ */
+priced_turns: number, 
+/**
+ * Tokens that the model read, from caches too.
+ */
+input_tokens: number | null, 
+/**
+ * Those of them that came from a cache.
+ */
+cached_tokens: number | null, 
+/**
+ * Tokens that it wrote, its thinking too.
+ */
+output_tokens: number | null, 
+/**
+ * Those of them that it thought with.
+ */
+reasoning_tokens: number | null, 
+/**
+ * Price in millionths of a US dollar.
+ */
+cost_micro_usd: number | null, };
+
 export type Project = { 
 /**
  * 32 hex digits.
@@ -32,7 +62,11 @@ name: string,
 /**
  * Absolute path.
  */
-root: string, };
+root: string, 
+/**
+ * What turns of its agents have used, those of removed ones too; none when none of them told.
+ */
+usage?: Usage | null, };
 
 export type ProjectAdd = { 
 /**
@@ -80,6 +114,10 @@ policy: Policy,
  */
 allow_prefixes: Array<string>, 
 /**
+ * Most headless turns of its agents that run at once; none: any number.
+ */
+concurrency?: number | null, 
+/**
  * Until when a session limit holds.
  */
 limited_until_ms: number | null, };
@@ -112,7 +150,11 @@ policy?: Policy,
 /**
  * Beginnings of commands that need no approval.
  */
-allow_prefixes: Array<string>, };
+allow_prefixes: Array<string>, 
+/**
+ * Most headless turns of its agents that run at once; left out: any number.
+ */
+concurrency?: number, };
 
 export type ProfileSet = { 
 /**
@@ -138,7 +180,49 @@ policy?: Policy,
 /**
  * Beginnings of commands that need no approval.
  */
-allow_prefixes?: Array<string>, };
+allow_prefixes?: Array<string>, 
+/**
+ * Most headless turns of its agents that run at once; 0 takes the bound away.
+ */
+concurrency?: number, };
+
+export type ProfileTested = { 
+/**
+ * How it went, as a sentence without a full stop.
+ */
+said: string, 
+/**
+ * The last lines that its program printed.
+ */
+output: string, 
+/**
+ * Whether nothing about it looks wrong.
+ */
+is_well: boolean, };
+
+export type UserPrograms = { 
+/**
+ * The absolute path of `$SHELL`.
+ */
+shell: string | null, 
+/**
+ * `$VISUAL`, else `$EDITOR`: the absolute path of its program, then its arguments.
+ */
+editor: Array<string> | null, };
+
+export type TempUse = { 
+/**
+ * Bytes on the disk.
+ */
+bytes: number, 
+/**
+ * Files and directories.
+ */
+files: number, 
+/**
+ * What the user should know of it, when it is much.
+ */
+warning: string | null, };
 
 export type RunState = "starting" | "running" | "ended" | "lost";
 
@@ -237,6 +321,18 @@ session_id: string | null,
  * Until when a session limit holds.
  */
 limited_until_ms: number | null, 
+/**
+ * Why what stands in line for it does not begin, in words; none when nothing else is in the way.
+ */
+held_back?: string | null, 
+/**
+ * What its turns have used; none when none of them told.
+ */
+usage?: Usage | null, 
+/**
+ * What the temp directory of its live run takes; none before it was measured.
+ */
+temp?: TempUse | null, 
 /**
  * Its newest run.
  */
@@ -586,7 +682,7 @@ export type AfterChildren = "deliver" | "follow_up";
 
 export type DeliveredBy = "call" | "inbox";
 
-export type WaitingFor = "turn_queue" | "turn" | "children" | "follow_up" | "limit" | "attention";
+export type WaitingFor = "turn_queue" | "turn" | "children" | "follow_up" | "limit" | "attention" | "slot";
 
 export type ChildKind = "task" | "ask";
 
@@ -747,6 +843,10 @@ run: string | null,
  * Ids of the messages that it carries.
  */
 messages: Array<string>, 
+/**
+ * What it used; none when its program did not tell.
+ */
+usage?: Usage | null, 
 /**
  * When it was put in line.
  */

@@ -20,13 +20,13 @@ interface Props {
 
 export function Dialog({ title, onClose, onSubmit, children, footer, testid, width = "small", alert = false }: Props) {
   const titleId = useId();
-  const box = useRef<HTMLFormElement>(null);
+  const box = useRef<HTMLDivElement>(null);
 
   useEffect(() => {
     const before = document.activeElement;
-    const form = box.current!;
-    const body = form.querySelector(".dialog-body")!;
-    (form.querySelector<HTMLElement>("[data-autofocus]") ?? body.querySelector<HTMLElement>(FOCUSABLE) ?? form).focus();
+    const dialog = box.current!;
+    const body = dialog.querySelector(".dialog-body")!;
+    (dialog.querySelector<HTMLElement>("[data-autofocus]") ?? body.querySelector<HTMLElement>(FOCUSABLE) ?? dialog).focus();
     return () => {
       // What the dialog did may have moved the focus on purpose (a new terminal has it); only a lost focus goes back.
       setTimeout(() => {
@@ -72,15 +72,17 @@ export function Dialog({ title, onClose, onSubmit, children, footer, testid, wid
   // A dialog stands outside of whatever opened it: a pane is a containing block of its own and would confine it.
   return createPortal(
     <div className="scrim" onMouseDown={(event) => !alert && event.target === event.currentTarget && onClose()}>
-      <form ref={box} className={`dialog ${width}`} role={alert ? "alertdialog" : "dialog"} aria-modal="true" aria-labelledby={titleId}
-        tabIndex={-1} data-testid={testid} onKeyDown={keyDown} onSubmit={submit} noValidate>
-        <header className="dialog-header">
-          <h2 id={titleId}>{title}</h2>
-          {!alert && <IconButton icon="close" label="Close" onClick={onClose} />}
-        </header>
-        <div className="dialog-body">{children}</div>
-        {footer && <footer className="dialog-footer">{footer}</footer>}
-      </form>
+      <div ref={box} className={`dialog ${width}`} role={alert ? "alertdialog" : "dialog"} aria-modal="true" aria-labelledby={titleId}
+        tabIndex={-1} data-testid={testid} onKeyDown={keyDown}>
+        <form className="dialog-form" onSubmit={submit} noValidate>
+          <header className="dialog-header">
+            <h2 id={titleId}>{title}</h2>
+            {!alert && <IconButton icon="close" label="Close" onClick={onClose} />}
+          </header>
+          <div className="dialog-body">{children}</div>
+          {footer && <footer className="dialog-footer">{footer}</footer>}
+        </form>
+      </div>
     </div>,
     document.body,
   );

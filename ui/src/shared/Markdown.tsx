@@ -32,12 +32,12 @@ function BlockView({ block }: { block: Block }): ReactNode {
   switch (block.kind) {
     case "paragraph": return <p><Spans spans={block.spans} /></p>;
     case "heading": return <p className={`markdown-heading level-${Math.min(block.level, 4)}`} role="heading" aria-level={block.level + 2}><Spans spans={block.spans} /></p>;
-    case "code": return <pre className="mono" data-language={block.language || undefined}><code>{block.text}</code></pre>;
+    case "code": return <pre className="mono" tabIndex={0} aria-label="Code" role="region" data-language={block.language || undefined}><code>{block.text}</code></pre>;
     case "quote": return <blockquote>{block.blocks.map((each, at) => <BlockView key={at} block={each} />)}</blockquote>;
     case "rule": return <hr />;
     case "table":
       return (
-        <div className="markdown-table">
+        <div className="markdown-table" tabIndex={0} role="region" aria-label="Table">
           <table>
             <thead><tr>{block.head.map((cell, at) => <th key={at}><Spans spans={cell} /></th>)}</tr></thead>
             <tbody>{block.rows.map((row, at) => <tr key={at}>{row.map((cell, column) => <td key={column}><Spans spans={cell} /></td>)}</tr>)}</tbody>

@@ -87,7 +87,10 @@ export const WORKDIR_KEYS: { label: string; keys: Chord[] }[] = [
   { label: "Merge", keys: [{ key: "m" }] },
   { label: "Remove", keys: [{ key: "x" }] },
   { label: "Restore", keys: [{ key: "r" }] },
+  { label: "Open a terminal in it", keys: [{ key: "t" }] },
+  { label: "Open it in your editor", keys: [{ key: "e" }] },
   { label: "Copy the path", keys: [{ key: "y" }] },
+  { label: "There, or gone", keys: [{ key: "g" }] },
   { label: "New workdir", keys: [{ key: "n" }] },
 ];
 

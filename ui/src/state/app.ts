@@ -170,7 +170,8 @@ export class App {
   /** Tells the user what failed and what to do next. */
   report(reason: unknown, title?: string): void {
     const error = toBackendError(reason);
-    const text = title ? `${title} ${error.message}` : error.message;
+    // What does not begin a sentence of its own goes on with the one before.
+    const text = title ? `${/^[a-z]/.test(error.message) ? title.replace(/\.$/, ":") : title} ${error.message}` : error.message;
     this.view.update((view) => withToast(view, { id: ++this.#toastId, level: "error", title: text, hint: error.hint }));
   }
 
@@ -345,13 +346,19 @@ export class App {
     await this.work.retry(task).catch((reason: unknown) => this.report(reason, `${taskName(task)} could not be started again.`));
   }
 
-  /** Reports its own failure. */
+  /** By a key: nothing in sight would show that it was done. */
   async copyCommand(task: Task): Promise<void> {
+    if (await this.copy(commandLine(task))) this.tell("The command was copied.");
+  }
+
+  /** Answers whether the text is on the clipboard; reports its own failure. */
+  async copy(text: string): Promise<boolean> {
     try {
-      await this.backend.writeClipboard(commandLine(task));
-      this.tell("The command was copied.");
+      await this.backend.writeClipboard(text);
+      return true;
     } catch (reason) {
-      this.report(reason);
+      this.report(reason, "It could not be copied.");
+      return false;
     }
   }
 
@@ -403,7 +410,7 @@ export class App {
 
   /** What nobody works on yet is cancelled at once; what would stop work is asked about first. Reports its own failure. */
   askToCancel(ask: Ask): void {
-    if (ask.waiting_for === "turn_queue") void this.cancelAsk(ask).catch((reason: unknown) => this.report(reason, `The ask to ${calleeName(ask)} could not be cancelled.`));
+    if (ask.waiting_for === "turn_queue" || ask.waiting_for === "slot") void this.cancelAsk(ask).catch((reason: unknown) => this.report(reason, `The ask to ${calleeName(ask)} could not be cancelled.`));
     else this.open({ kind: "cancel_ask", ask: ask.id });
   }
 

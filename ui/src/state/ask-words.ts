@@ -35,6 +35,7 @@ export function askState(ask: Ask, cancelling = false): Said {
     case "pending_final":
   }
   switch (ask.waiting_for) {
+    case "slot":
     case "turn_queue": return { word: "in line", tone: "off", icon: "clock" };
     case "limit": return { word: "limited", tone: "limited", icon: "clock" };
     case "attention": return { word: "needs attention", tone: "attention", icon: "warn" };
@@ -57,6 +58,7 @@ export function askOutcome(ask: Ask, cancelling = false): string {
   const callee = calleeName(ask);
   switch (ask.waiting_for) {
     case "turn_queue": return `in line: ${callee} does something else first`;
+    case "slot": return `in line: the profile of ${callee} lets no more turns run at once`;
     case "turn": return `${callee} is at it`;
     case "children": return `${callee} has answered, ${waitedFor(ask)}`;
     case "follow_up": return `${callee} goes over the results of its work`;

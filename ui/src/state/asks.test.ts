@@ -28,7 +28,7 @@ async function begin() {
     await hear();
     await vi.advanceTimersByTimeAsync(300);
   };
-  return { backend, asks, ended, hear, ask, load, scout, states: () => asks.of(PROJECT.id).asks.map(({ prompt, state }) => `${prompt} ${state}`) };
+  return { backend, asks, ended, hear, ask, load, scout, states: () => asks.of(PROJECT.id).items.map(({ prompt, state }) => `${prompt} ${state}`) };
 }
 
 describe("the asks of a project", () => {
@@ -130,6 +130,7 @@ describe("the words", () => {
   it.each<[Partial<Ask>, string, string]>([
     [{}, "working", "scout is at it"],
     [{ waiting_for: "turn_queue" }, "in line", "in line: scout does something else first"],
+    [{ waiting_for: "slot" }, "in line", "in line: the profile of scout lets no more turns run at once"],
     [{ waiting_for: "limit" }, "limited", "scout waits for the end of a session limit"],
     [{ waiting_for: "attention" }, "needs attention", "scout needs your attention"],
     [{ state: "pending_final", waiting_for: "follow_up" }, "going over the results", "scout goes over the results of its work"],

@@ -19,9 +19,9 @@ export function useAwaited(agent: Agent): { words: string | null; awaited: reado
   const tasks = useStore(app.work.state)[agent.project];
   return useMemo(() => {
     const awaited = agent.waiting_on.map((id): Awaited => {
-      const ask = asks?.asks.find((each) => each.id === id);
+      const ask = asks?.items.find((each) => each.id === id);
       if (ask) return { id, kind: "ask", name: `${calleeName(ask)}: ${clipped(plain(ask.prompt), NAME_CHARS)}` };
-      const task = tasks?.tasks.find((each) => each.id === id);
+      const task = tasks?.items.find((each) => each.id === id);
       return { id, kind: "task", name: task ? clipped(taskName(task), NAME_CHARS) : `task ${id.slice(0, 8)}` };
     });
     return { awaited, words: awaited.length === 0 ? null : `waiting for ${countWork(awaited.map(({ kind }) => kind))}` };

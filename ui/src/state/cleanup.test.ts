@@ -28,8 +28,8 @@ it("looks at the disk only while somebody looks at it, and while a removal is at
   cleanup.changed(STALE);
   await settled();
   expect(calls).toEqual(["residue_list", "residue_list"]);
-  const applied = cleanup.apply({ kinds: [], project: null, consent: [] });
-  void cleanup.apply({ kinds: [], project: null, consent: [] });
+  const applied = cleanup.apply({ only: [], consent: [] });
+  void cleanup.apply({ only: [], consent: [] });
   cleanup.changed(STALE);
   cleanup.everythingStale();
   await settled();
@@ -45,7 +45,7 @@ it("looks at the disk only while somebody looks at it, and while a removal is at
 
 it("tells how it went when nobody looks, also that it failed", async () => {
   const { state, cleanup, ended } = engine();
-  const applied = cleanup.apply({ kinds: [], project: null, consent: [] });
+  const applied = cleanup.apply({ only: [], consent: [] });
   await settled();
   state.fail(new Error("no engine"));
   await applied;

@@ -1,15 +1,14 @@
 // What is left behind, as a report, and clearing it up. A removal goes on when nobody looks at it, so it is kept here.
 
 import { type Backend, type BackendError, toBackendError } from "../backend/backend";
-import type { Change, Id, Residue, ResidueApplied, ResidueKind, ResidueProgress } from "../generated/api";
+import type { Change, Id, Residue, ResidueApplied, ResidueProgress } from "../generated/api";
 import { Query } from "./query";
 import { Store } from "./store";
 
 export interface ClearOrder {
-  /** Only what is of these kinds; of all when there is none. */
-  kinds: readonly ResidueKind[];
-  project: Id | null;
-  /** What the user consents to, thing by thing. */
+  /** What goes: the things that the user saw to be safe, and those that he consents to. */
+  only: readonly Id[];
+  /** What he consents to of them, thing by thing. */
   consent: readonly Id[];
 }
 
@@ -57,17 +56,17 @@ export class Cleanup {
     if (this.#watchers > 0 && !this.clearing.get().running) void this.report.refresh();
   }
 
-  /** Takes away what is safe and what the user consents to. It never rejects: what went wrong stands in `clearing`. */
+  /**
+   * Takes away just these, as far as they may still go. What became safe since the user looked stays until he has seen it. It never
+   * rejects: what went wrong stands in `clearing`.
+   */
   async apply(order: ClearOrder): Promise<void> {
     if (this.clearing.get().running) return;
     this.clearing.set({ ...IDLE, running: true });
     let outcome: ResidueApplied[] | null = null;
     let error: BackendError | null = null;
     try {
-      const { kinds, project, consent } = order;
-      const all = await this.backend.call("residue_apply", { consent: [...consent], kinds: [...kinds], ...(project === null ? {} : { project }) });
-      const consented = new Set(consent);
-      outcome = all.filter((each) => each.removed || each.verdict === "safe" || consented.has(each.id));
+      outcome = await this.backend.call("residue_apply", { only: [...order.only], consent: [...order.consent] });
     } catch (reason) {
       error = toBackendError(reason);
     }

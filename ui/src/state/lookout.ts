@@ -83,7 +83,7 @@ export class Lookout {
     if (project === null || !layout || isHidden()) return;
     const agent = panesOf(layout.root).find(({ id }) => id === layout.focused)?.agent;
     if (!agent) return;
-    const ends = this.app.work.of(project).tasks.filter((task) => task.owner === agent && isOver(task)).map((task) => task.ended_ms ?? 0);
+    const ends = this.app.work.of(project).items.filter((task) => task.owner === agent && isOver(task)).map((task) => task.ended_ms ?? 0);
     if (ends.length > 0) this.app.change(project, (old) => sawTasks(old, agent, Math.max(...ends)));
   }
 

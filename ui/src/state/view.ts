@@ -14,6 +14,7 @@ export type DialogState =
   | { kind: "new_workdir"; project: Id }
   | { kind: "workdir_diff" | "merge_workdir" | "remove_workdir" | "restore_workdir"; project: Id; workdir: Id }
   | { kind: "limits" }
+  | { kind: "usage"; project: Id }
   | { kind: "cleanup" }
   | { kind: "settings"; page: "general" | "profiles" | "doctor"; profile?: Id }
   | { kind: "shortcuts" }

@@ -5,10 +5,11 @@ import { useMemo } from "react";
 import type { BackendError } from "../backend/backend";
 import type { Agent, Id, Task, TaskState } from "../generated/api";
 import { useApp } from "./app";
+import { nothing, type ProjectList } from "./listed";
 import { useQuery } from "./query";
 import { useStore } from "./store";
 import { isOver } from "./words";
-import { LIST_MAX, type ProjectTasks } from "./work";
+import { LIST_MAX } from "./work";
 
 export interface AgentWork {
   /** Tasks of the agent that wait for their turn. */
@@ -33,20 +34,19 @@ export interface WorkState {
   error: BackendError | null;
 }
 
-const NO_TASKS: ProjectTasks = { tasks: [], loaded: false, error: null };
 const NO_AGENTS: readonly Agent[] = [];
 const NOTHING_SEEN: Readonly<Record<Id, number>> = {};
 export const NO_WORK: AgentWork = { queued: 0, ended: 0, inbox: 0 };
 
 export function useProjectWorkState(project: Id): WorkState {
   const app = useApp();
-  const known = useStore(app.work.state)[project] ?? NO_TASKS;
+  const known = useStore(app.work.state)[project] ?? nothing<Task>();
   const agents = useQuery(app.agents).data ?? NO_AGENTS;
   const seen = useStore(app.layouts.state)[project]?.tasks_seen ?? NOTHING_SEEN;
   return useMemo(() => workStateOf(known, agents.filter((agent) => agent.project === project), seen), [known, agents, seen, project]);
 }
 
-export function workStateOf({ tasks, loaded, error }: ProjectTasks, agents: readonly Agent[], seen: Readonly<Record<Id, number>>): WorkState {
+export function workStateOf({ items: tasks, loaded, error }: ProjectList<Task>, agents: readonly Agent[], seen: Readonly<Record<Id, number>>): WorkState {
   const byState: Record<TaskState, Task[]> = { awaiting_approval: [], queued: [], starting: [], running: [], succeeded: [], failed: [], timed_out: [], cancelled: [], lost: [] };
   const ofAgents = new Map(agents.map((agent) => [agent.id, { queued: 0, ended: 0, inbox: agent.queued }]));
   for (const task of tasks) {

@@ -21,7 +21,7 @@ async function begin() {
     await vi.advanceTimersByTimeAsync(1);
   };
   const add = (line: string, owner?: string) => backend.tasks.add({ project: PROJECT.id, owner, command: ["sh", "-c", line] }).id;
-  return { backend, work, ended, hear, add, states: () => work.of(PROJECT.id).tasks.map(({ title, state }) => `${title} ${state}`) };
+  return { backend, work, ended, hear, add, states: () => work.of(PROJECT.id).items.map(({ title, state }) => `${title} ${state}`) };
 }
 
 describe("the tasks of a project", () => {
@@ -48,7 +48,7 @@ describe("the tasks of a project", () => {
     await work.loadAll([PROJECT.id]);
     for (let n = 0; n < 200; n += 1) add(`task ${n}`);
     await hear();
-    expect(work.of(PROJECT.id).tasks.length).toBe(200);
+    expect(work.of(PROJECT.id).items.length).toBe(200);
     expect(backend.countOf("task_show")).toBe(0);
     expect(backend.countOf("tasks_list")).toBe(2);
   });
@@ -118,7 +118,7 @@ describe("the tasks of a project", () => {
     add("one");
     await work.loadAll([PROJECT.id]);
     backend.tasks.forgetProject(PROJECT.id);
-    backend.changed("backgroundTaskChanged", work.of(PROJECT.id).tasks[0]!.id, PROJECT.id);
+    backend.changed("backgroundTaskChanged", work.of(PROJECT.id).items[0]!.id, PROJECT.id);
     await hear();
     expect(states()).toEqual([]);
     await work.loadAll([]);

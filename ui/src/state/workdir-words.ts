@@ -1,6 +1,6 @@
 // How workdirs are said to the user.
 
-import type { Workdir } from "../generated/api";
+import type { Task, Workdir } from "../generated/api";
 import type { Tone } from "../shared/Dot";
 import type { IconName } from "../shared/Icon";
 import { plain, plural } from "../shared/text";
@@ -37,6 +37,25 @@ export function workdirFacts(workdir: Workdir): string[] {
     behind === null || behind === 0 ? "" : `${behind} behind ${base}`,
     dirty === true ? "not all committed" : "",
   ].filter(Boolean);
+}
+
+/**
+ * How the set-up of a workdir stands, where it says something: one that went well says nothing new. Its task has the workdir's own id,
+ * and is not there when the project's rules name no set-up.
+ */
+export function setUpWords(task: Task | undefined): { word: string; tone: "busy" | "attention" | "bad" } | null {
+  switch (task?.state) {
+    case undefined:
+    case "succeeded": return null;
+    case "awaiting_approval": return { word: "its set-up waits for your approval", tone: "attention" };
+    case "queued": return { word: "its set-up is in line", tone: "busy" };
+    case "starting":
+    case "running": return { word: "it is being set up", tone: "busy" };
+    case "cancelled": return { word: "its set-up was cancelled", tone: "attention" };
+    case "failed":
+    case "timed_out":
+    case "lost": return { word: "its set-up failed", tone: "bad" };
+  }
 }
 
 /** Whether it may go, in a word. */

@@ -1,7 +1,7 @@
 // Workdirs: the list of a project and a difference are fetched while somebody looks at them, since each look costs calls of git.
 
 import type { Backend } from "../backend/backend";
-import type { Change, Id, Workdir, WorkdirDiff } from "../generated/api";
+import type { Change, Id, Residue, Workdir, WorkdirDiff } from "../generated/api";
 import { Query } from "./query";
 import { Store } from "./store";
 import { without } from "./view";
@@ -17,6 +17,8 @@ export class Workdirs {
   readonly lists: Watched<Workdir[]>;
   /** By workdir. */
   readonly diffs: Watched<WorkdirDiff>;
+  /** What the worktrees of a project take, by their path. Measuring reads them whole, so it is done for those who look at one. */
+  readonly sizes: Watched<ReadonlyMap<string, Residue>>;
   /** Of all projects, for those who look for what is gone. */
   readonly all: Query<Workdir[]>;
   /** What git is at. */
@@ -25,6 +27,7 @@ export class Workdirs {
   constructor(private readonly backend: Pick<Backend, "call">) {
     this.lists = new Watched((project) => backend.call("workdirs_list", { project }));
     this.diffs = new Watched((workdir) => backend.call("workdir_diff", { workdir }));
+    this.sizes = new Watched(async (project) => new Map((await backend.call("residue_list", { kind: "worktree", project })).map((item) => [item.path, item])));
     this.all = new Query(() => backend.call("workdirs_list", {}));
   }
 

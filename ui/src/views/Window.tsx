@@ -13,6 +13,7 @@ import { RemoveAgentDialog, RemoveProjectDialog } from "../features/projects/Rem
 import { Sidebar } from "../features/projects/Sidebar";
 import { QuitDialog } from "../features/quit/QuitDialog";
 import { NewTaskDialog } from "../features/tasks/NewTaskDialog";
+import { UsageDialog } from "../features/usage/UsageDialog";
 import { SettingsDialog } from "../features/settings/SettingsDialog";
 import { WorkdirDialog } from "../features/workdirs/WorkdirDialog";
 import { NewWorkdirDialog } from "../features/workdirs/WorkdirDialogs";
@@ -67,7 +68,7 @@ function Whole() {
       </div>
       <OpenDialog />
       {view.quit && <QuitDialog request={view.quit} />}
-      <Toasts toasts={view.toasts} onDismiss={(id) => app.dismissToast(id)} onOpen={(id) => app.openToast(id)} />
+      <Toasts toasts={view.toasts} place={behind ? "above" : view.sidebar ? "side" : "corner"} onDismiss={(id) => app.dismissToast(id)} onOpen={(id) => app.openToast(id)} />
     </div>
   );
 }
@@ -108,6 +109,7 @@ function OpenDialog() {
     case "remove_workdir":
     case "restore_workdir": return <WorkdirDialog {...dialog} />;
     case "limits": return <LimitsDialog />;
+    case "usage": return <UsageDialog project={dialog.project} />;
     case "cleanup": return <CleanupDialog />;
     case "settings": return <SettingsDialog page={dialog.page} profile={dialog.profile ?? null} />;
     case "shortcuts": return <ShortcutsDialog />;

@@ -43,6 +43,7 @@ const TABS: readonly PanelTab[] = [
 export function Workspace({ project }: { project: Id }) {
   const app = useApp();
   const layout = useStore(app.layouts.state)[project];
+  const name = useQuery(app.projects).data?.find(({ id }) => id === project)?.name;
   if (!layout) return <p className="muted centred" role="status">Loading…</p>;
   const panel = tasksPanel(layout);
   const shown = openPanel(layout);
@@ -50,6 +51,7 @@ export function Workspace({ project }: { project: Id }) {
   const toggle = (view: PanelView) => set(shown === view ? { open: false } : { open: true, view });
   return (
     <div className="workspace">
+      <h1 className="unseen">{name ?? "Carillon"}</h1>
       <div className={`workspace-main ${panel.dock}`}>
         <div className="workspace-panes">
           <Grid layout={layout} onRatio={(split, ratio) => app.change(project, (old) => setRatio(old, split, ratio))}

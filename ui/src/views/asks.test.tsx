@@ -1,52 +1,39 @@
 // @vitest-environment jsdom
 // The asks of a project and the inboxes of its agents, on the fake engine.
 
-import { act, render, screen, waitFor, within } from "@testing-library/react";
-import userEvent from "@testing-library/user-event";
-import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
+import { act, screen, waitFor, within } from "@testing-library/react";
+import { describe, expect, it, vi } from "vitest";
 import { BackendError } from "../backend/backend";
-import { agentOf, emptyWorld, FakeBackend, newId, profileOf, type World } from "../backend/fake";
-import { App } from "../state/app";
+import { agentOf, emptyWorld, newId, profileOf, type World } from "../backend/fake";
 import { ids } from "../shared/testids";
-import { Window } from "./Window";
-
-let backend: FakeBackend;
-let app: App;
-let stop: () => void = () => undefined;
-const user = userEvent.setup({ delay: null, pointerEventsCheck: 0 });
+import { app, backend, idOf, onePane, openWindow, press, project, projectOf, user } from "./opened-window";
 
 function world(): World {
-  const atlas = { id: newId(), name: "atlas", root: "/home/dev/atlas" };
-  const lamp = { id: newId(), name: "lamp", root: "/home/dev/lamp" };
+  const atlas = projectOf("atlas");
+  const lamp = projectOf("lamp");
   const profile = profileOf("claude", "claude", "/bin/claude");
   const planner = agentOf("planner", atlas, profile);
   return {
     ...emptyWorld(), projects: [atlas, lamp], profiles: [profile], agents: [planner, agentOf("scout", atlas, profile, "headless"), agentOf("tester", atlas, profile, "headless"), agentOf("docs", lamp, profile)],
-    layouts: { [atlas.id]: { version: 1, focused: "p1", zoomed: null, seen_ms: 5, root: { kind: "pane", id: "p1", agent: planner.id } } },
+    layouts: onePane(atlas, planner.id),
   };
 }
 
 async function open(fill: () => void = () => undefined): Promise<void> {
-  backend = new FakeBackend(world());
-  fill();
-  app = new App(backend);
-  stop = app.start();
-  render(<Window app={app} />);
-  await waitFor(() => expect(screen.getByTestId(ids.window).dataset["ready"]).toBe("true"));
+  await openWindow(world(), fill);
   await waitFor(() => expect(app.asks.of(project()).loaded && app.asks.of(project(1)).loaded && app.work.of(project(1)).loaded).toBe(true));
 }
 
-const project = (at = 0) => backend.world.projects[at]!.id;
-const idOf = (name: string) => backend.world.agents.find((each) => each.name === name)!.id;
 const ask = (to: string, prompt: string, caller?: string): string => backend.asks.open({ id: newId(), agent: idOf(to), prompt }, caller === undefined ? null : idOf(caller)).id;
 const current = (name: string) => backend.asks.current(idOf(name)).id;
 const rows = () => screen.queryAllByTestId(ids.askRow);
 const rowOf = (id: string) => rows().find((row) => row.dataset["row"] === id)!;
 const shape = () => rows().map((row) => `${"  ".repeat(Number(row.getAttribute("aria-level")) - 1)}${row.dataset["kind"]} ${row.dataset["state"]}`);
-const press = (keys: string) => user.keyboard(keys);
 const ASKS = "{Control>}{Shift>}K{/Shift}{/Control}";
 const INBOX = "{Control>}{Shift>}M{/Shift}{/Control}";
 const agentRow = (name: string) => screen.getAllByTestId(ids.agent).find((row) => row.dataset["name"] === name)!;
+
+const place = async (where: string) => user.click(within(screen.getAllByTestId(ids.addAgentWhere).find((each) => each.dataset["where"] === where)!).getByRole("radio"));
 
 async function openAsks(): Promise<void> {
   await press(ASKS);
@@ -64,14 +51,6 @@ function nested(): { outer: string; inner: string; task: string } {
   backend.asks.finish(current("tester"), "It runs.");
   return { outer, inner, task };
 }
-
-beforeEach(() => {
-  document.body.innerHTML = "";
-});
-afterEach(() => {
-  stop();
-  vi.restoreAllMocks();
-});
 
 describe("the asks", () => {
   it("say what an ask is while there is none, and lead to the first", async () => {
@@ -217,7 +196,7 @@ describe("the asks", () => {
     act(() => {
       made = nested();
     });
-    await waitFor(() => expect(app.asks.of(project()).asks.length).toBe(2));
+    await waitFor(() => expect(app.asks.of(project()).items.length).toBe(2));
     act(() => backend.tasks.end(made.task, { exit_code: 1 }));
     await waitFor(() => expect(app.asks.find(made.inner)!.state).toBe("failed"));
     // The ask that waits for it is the one that is told.
@@ -357,6 +336,8 @@ describe("adding an agent", () => {
     await user.click(within(screen.getAllByTestId(ids.addAgentMode)[1]!).getByRole("radio"));
     await user.click(screen.getByTestId(ids.addAgentMore).querySelector("summary")!);
     await user.type(screen.getByTestId(ids.addAgentRole), "You review.");
+    await place("other");
+    expect(screen.getByTestId<HTMLButtonElement>(ids.addAgentStart).disabled).toBe(true);
     await user.type(screen.getByTestId(ids.addAgentWorkdir), "docs");
     await user.click(screen.getByTestId(ids.addAgentStart));
     expect((await screen.findByTestId(ids.error)).textContent).toContain("docs is not an absolute path.");
@@ -368,5 +349,25 @@ describe("adding an agent", () => {
     expect(backend.calls.filter(({ method }) => method === "agent_add").at(-1)!.params).toMatchObject({ mode: "headless", role: "You review.", workdir: "/home/dev/atlas/docs" });
     expect((await screen.findByTestId(ids.conversation)).dataset["agent"]).toBe("claude-1");
     expect(backend.countOf("agent_start")).toBe(0);
+  });
+
+  it("makes a workdir of its own for it when that is wanted, and says so beforehand", async () => {
+    await open();
+    await press("{Control>}{Shift>}A{/Shift}{/Control}");
+    await place("new");
+    expect(screen.getByTestId(ids.addAgentDialog).textContent).toContain("It makes the branch carillon/claude-1");
+    let refuse = (_: unknown) => {};
+    const call = backend.call.bind(backend);
+    backend.call = ((method, params) => (method === "agent_add" ? new Promise((_, reject) => (refuse = reject)) : call(method, params))) as typeof backend.call;
+    await user.click(screen.getByTestId(ids.addAgentStart));
+    await screen.findByText("Making the worktree. It goes on when you close this.");
+    await press("{Escape}");
+    act(() => refuse(new BackendError("failed", "git was not found.", "Install git.")));
+    expect((await screen.findByTestId(ids.toast)).textContent).toContain("claude-1 could not be added: git was not found.");
+    backend.call = call;
+    await press("{Control>}{Shift>}A{/Shift}{/Control}");
+    await place("new");
+    await user.click(screen.getByTestId(ids.addAgentStart));
+    await waitFor(() => expect(backend.calls.findLast(({ method }) => method === "agent_add")?.params).toMatchObject({ name: "claude-1", workdir: "new" }));
   });
 });

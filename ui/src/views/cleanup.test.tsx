@@ -1,34 +1,23 @@
 // @vitest-environment jsdom
 // Clearing up what is left behind, on the fake engine.
 
-import { act, render, screen, waitFor, within } from "@testing-library/react";
-import userEvent from "@testing-library/user-event";
-import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { act, screen, waitFor, within } from "@testing-library/react";
+import { describe, expect, it } from "vitest";
 import { BackendError } from "../backend/backend";
-import { agentOf, emptyWorld, FakeBackend, newId, profileOf, type World } from "../backend/fake";
-import { App } from "../state/app";
+import { agentOf, emptyWorld, profileOf, type World } from "../backend/fake";
 import { ids } from "../shared/testids";
-import { Window } from "./Window";
+import { app, backend, openWindow, project, projectOf, user } from "./opened-window";
 
-let backend: FakeBackend;
-let app: App;
-let stop: () => void = () => undefined;
-const user = userEvent.setup({ delay: null, pointerEventsCheck: 0 });
 const MIB = 1024 ** 2;
 
 function world(): World {
-  const atlas = { id: newId(), name: "atlas", root: "/home/dev/atlas" };
-  const lamp = { id: newId(), name: "lamp", root: "/home/dev/lamp" };
+  const atlas = projectOf("atlas");
+  const lamp = projectOf("lamp");
   return { ...emptyWorld(), projects: [atlas, lamp], agents: [agentOf("ada", atlas, profileOf("claude", "claude", "/bin/claude"))] };
 }
 
 async function open(fill: () => void = () => undefined): Promise<void> {
-  backend = new FakeBackend(world());
-  fill();
-  app = new App(backend);
-  stop = app.start();
-  render(<Window app={app} />);
-  await waitFor(() => expect(screen.getByTestId(ids.window).dataset["ready"]).toBe("true"));
+  await openWindow(world(), fill);
   await show();
 }
 
@@ -44,23 +33,17 @@ const names = () => items().map((each) => each.dataset["name"]);
 const total = () => screen.getByTestId(ids.cleanupTotal).textContent;
 const apply = () => user.click(screen.getByTestId(ids.cleanupApply));
 const sent = () => backend.calls.filter(({ method }) => method === "residue_apply").map(({ params }) => params);
-const of = (at: number) => backend.world.projects[at]!.id;
 
 /** Two that are safe, one that wants consent, one that must stay. */
 function some() {
   const { residue, world: { agents } } = backend;
   return {
-    temp: residue.add({ kind: "temp", name: "t1", project: of(0), owner: agents[0]!.id, bytes: 3 * MIB }),
-    log: residue.add({ kind: "log", name: "npm test", project: of(1), bytes: MIB, reasons: ["the time for which it is kept is over"] }),
-    worktree: residue.add({ kind: "worktree", name: "storm", project: of(0), bytes: 2 * MIB, verdict: "needs_consent", reasons: ["1 commit on no other branch"] }),
-    used: residue.add({ kind: "temp", name: "t2", project: of(0), bytes: 0, verdict: "blocked", reasons: ["in use by pid 7 (node): it works there"] }),
+    temp: residue.add({ kind: "temp", name: "t1", project: project(0), owner: agents[0]!.id, bytes: 3 * MIB }),
+    log: residue.add({ kind: "log", name: "npm test", project: project(1), bytes: MIB, reasons: ["the time for which it is kept is over"] }),
+    worktree: residue.add({ kind: "worktree", name: "storm", project: project(0), bytes: 2 * MIB, verdict: "needs_consent", reasons: ["1 commit on no other branch"] }),
+    used: residue.add({ kind: "temp", name: "t2", project: project(0), bytes: 0, verdict: "blocked", reasons: ["in use by pid 7 (node): it works there"] }),
   };
 }
-
-beforeEach(() => {
-  document.body.innerHTML = "";
-});
-afterEach(() => stop());
 
 describe("cleaning up", () => {
   it("says so when nothing is left behind, and when it could not be looked at", async () => {
@@ -99,7 +82,8 @@ describe("cleaning up", () => {
     expect(total()).toContain("3 things would go, about 6 MiB; 1 of them on your word. 1 must stay.");
     await apply();
     const outcome = await screen.findByTestId(ids.cleanupOutcome);
-    expect(sent()).toEqual([{ consent: [made.worktree.id], kinds: [] }]);
+    expect(sent()).toMatchObject([{ consent: [made.worktree.id] }]);
+    expect(new Set(sent().flatMap((params) => (params as { only: string[] }).only))).toEqual(new Set([made.worktree.id, made.temp.id, made.log.id]));
     expect(outcome.textContent).toContain("2 things are gone, and 5 MiB came free. 1 thing stayed.");
     expect(screen.getAllByTestId(ids.cleanupRefused).map((each) => each.textContent)).toEqual(["npm test (logs) stays: error: permission denied"]);
     await waitFor(() => expect(names()).toEqual(["t2", "npm test"]));
@@ -107,15 +91,17 @@ describe("cleaning up", () => {
     expect(screen.queryByTestId(ids.cleanupOutcome)).toBeNull();
   });
 
-  it("takes nothing that is not looked at", async () => {
-    await open(some);
+  it("takes nothing that is not looked at, and nothing that became safe since", async () => {
+    let made!: ReturnType<typeof some>;
+    await open(() => (made = some()));
     await waitFor(() => expect(items().length).toBe(4));
     await user.click(screen.getByTestId(ids.residueConsent));
     await user.click(screen.getAllByTestId(ids.cleanupKind).find((each) => each.dataset["kind"] === "log")!);
     expect(names()).toEqual(["npm test"]);
-    await user.selectOptions(screen.getByTestId(ids.cleanupProject), of(1));
+    await user.selectOptions(screen.getByTestId(ids.cleanupProject), project(1));
     await apply();
-    await waitFor(() => expect(sent()).toEqual([{ consent: [], kinds: ["log"], project: of(1) }]));
+    const { log } = made;
+    await waitFor(() => expect(sent()).toEqual([{ consent: [], only: [log.id] }]));
     await screen.findByTestId(ids.cleanupEmpty);
     expect(backend.residue.items.map(({ name }) => name)).toEqual(["t1", "storm", "t2"]);
   });
@@ -144,7 +130,7 @@ describe("cleaning up", () => {
   it("goes on when the dialog is closed, and tells how it went", async () => {
     await open(() => {
       backend.residue.hurry = false;
-      backend.residue.add({ kind: "temp", name: "a", project: of(0), bytes: MIB });
+      backend.residue.add({ kind: "temp", name: "a", project: project(0), bytes: MIB });
     });
     await waitFor(() => expect(items().length).toBe(1));
     await apply();
@@ -173,8 +159,8 @@ describe("cleaning up", () => {
     let id = "";
     await open(() => {
       const gone = { state: "tombstoned" as const, ended_ms: 5, why: "removed by you", verdict: null };
-      id = backend.workdirs.put(of(0), "storm", { ...gone, archive_ref: "refs/carillon/archive/1", not_kept: ["x.sock"] }).id;
-      backend.workdirs.put(of(1), "calm", gone);
+      id = backend.workdirs.put(project(0), "storm", { ...gone, archive_ref: "refs/carillon/archive/1", not_kept: ["x.sock"] }).id;
+      backend.workdirs.put(project(1), "calm", gone);
     });
     await user.click(screen.getAllByTestId(ids.cleanupTab)[1]!);
     await waitFor(() => expect(screen.getAllByTestId(ids.goneRow).map((each) => each.dataset["name"])).toEqual(["storm", "calm"]));

@@ -53,6 +53,7 @@ export function commandsOf(app: App): Command[] {
       named("workdirs", () => togglePanel(app, project, "workdirs")),
       named("approvals", () => togglePanel(app, project, "approvals")),
       { id: "new-workdir", label: "New workdir…", run: () => app.open({ kind: "new_workdir", project }) },
+      { id: "usage", label: "What was used", note: "tokens, price", run: () => app.open({ kind: "usage", project }) },
       { id: "new-task", label: "New task…", run: () => app.open({ kind: "new_task", project }) },
       named("splitRight", () => change((layout) => splitPane(layout, layout.focused, "row"))),
       named("splitDown", () => change((layout) => splitPane(layout, layout.focused, "column"))),
@@ -68,7 +69,7 @@ export function commandsOf(app: App): Command[] {
       named("growUp", () => change((layout) => moveDivider(layout, "column", -STEP))),
       named("growDown", () => change((layout) => moveDivider(layout, "column", STEP))),
     );
-    const tasks = app.work.of(project).tasks;
+    const tasks = app.work.of(project).items;
     for (const task of tasks.filter((each, index) => index < TASKS_NAMED || !isOver(each)).slice(0, 3 * TASKS_NAMED)) {
       const note = clipped(taskName(task), 80);
       commands.push({ id: `log-${task.id}`, label: "Open the log of", note, run: () => void app.showLog(task) });
@@ -78,7 +79,7 @@ export function commandsOf(app: App): Command[] {
     }
   }
   if (project !== null) {
-    for (const ask of app.asks.of(project).asks.filter((each) => !isAskOver(each)).slice(0, TASKS_NAMED)) {
+    for (const ask of app.asks.of(project).items.filter((each) => !isAskOver(each)).slice(0, TASKS_NAMED)) {
       const note = clipped(`${callerName(ask)} → ${calleeName(ask)}: ${plain(ask.prompt)}`, 80);
       commands.push({ id: `ask-${ask.id}`, label: "Show the ask", note, run: () => void app.showAsk(project, ask.id) });
       commands.push({ id: `cancel-ask-${ask.id}`, label: "Cancel the ask", note, run: () => app.askToCancel(ask) });

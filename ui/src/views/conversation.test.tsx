@@ -1,62 +1,35 @@
 // @vitest-environment jsdom
 // The conversation with a headless agent, on the fake engine.
 
-import { act, render, screen, waitFor, within } from "@testing-library/react";
-import userEvent from "@testing-library/user-event";
-import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
+import { act, screen, waitFor, within } from "@testing-library/react";
+import { describe, expect, it } from "vitest";
 import { BackendError } from "../backend/backend";
-import { agentOf, emptyWorld, FakeBackend, newId, profileOf, type World } from "../backend/fake";
+import { agentOf, emptyWorld, newId, profileOf, type World } from "../backend/fake";
 import type { Turn } from "../generated/api";
-import { App } from "../state/app";
 import { ids } from "../shared/testids";
-import { Window } from "./Window";
-
-let backend: FakeBackend;
-let app: App;
-let stop: () => void = () => undefined;
-const user = userEvent.setup({ delay: null, pointerEventsCheck: 0 });
+import { app, backend, idOf, openWindow, project, projectOf, twoPanes, user } from "./opened-window";
 
 function world(): World {
-  const atlas = { id: newId(), name: "atlas", root: "/home/dev/atlas" };
+  const atlas = projectOf("atlas");
   const profile = profileOf("claude", "claude", "/bin/claude");
   const scout = agentOf("scout", atlas, profile, "headless");
   const planner = agentOf("planner", atlas, profile);
   return {
     ...emptyWorld(), projects: [atlas], profiles: [profile], agents: [scout, planner],
-    layouts: {
-      [atlas.id]: {
-        version: 1, focused: "p1", zoomed: null, seen_ms: 5,
-        root: { kind: "split", id: "s3", axis: "row", ratio: 0.5, first: { kind: "pane", id: "p1", agent: scout.id }, second: { kind: "pane", id: "p2", agent: planner.id } },
-      },
-    },
+    layouts: twoPanes(atlas, scout.id, planner.id, "p1"),
   };
 }
 
 async function open(fill: () => void = () => undefined): Promise<void> {
-  backend = new FakeBackend(world());
-  fill();
-  app = new App(backend);
-  stop = app.start();
-  render(<Window app={app} />);
-  await waitFor(() => expect(screen.getByTestId(ids.window).dataset["ready"]).toBe("true"));
+  await openWindow(world(), fill);
   await waitFor(() => expect(app.asks.of(project()).loaded).toBe(true));
 }
 
-const project = () => backend.world.projects[0]!.id;
-const idOf = (name: string) => backend.world.agents.find((each) => each.name === name)!.id;
 const field = () => screen.getByTestId<HTMLTextAreaElement>(ids.composer);
 const turns = () => screen.queryAllByTestId(ids.turn);
 const ask = (prompt: string, caller?: string) => backend.asks.open({ id: newId(), agent: idOf("scout"), prompt }, caller === undefined ? null : idOf(caller));
 const current = () => backend.asks.current(idOf("scout"));
 const header = () => screen.getAllByTestId(ids.pane).find((pane) => pane.dataset["agent"] === "scout")!;
-
-beforeEach(() => {
-  document.body.innerHTML = "";
-});
-afterEach(() => {
-  stop();
-  vi.restoreAllMocks();
-});
 
 describe("a conversation", () => {
   it("has the keyboard in its field; Enter asks, Shift+Enter begins a line, and the answer comes as text", async () => {
@@ -245,6 +218,29 @@ describe("a conversation", () => {
     await user.click(screen.getByTestId(ids.conversationEarlier));
     await waitFor(() => expect(turns().length).toBe(120));
     expect(screen.queryByTestId(ids.conversationEarlier)).toBeNull();
+  });
+
+  it("tells what a turn has used and what the agent has, and leads to the project's sum; what nobody told is not nothing", async () => {
+    const usage = { turns: 1, priced_turns: 0, input_tokens: 12_000, cached_tokens: null, output_tokens: 400, reasoning_tokens: null, cost_micro_usd: null };
+    await open();
+    act(() => {
+      ask("One?");
+      backend.asks.finish(current().id, "1");
+      ask("Two?");
+      backend.asks.putTurn({ ...current(), usage });
+      backend.asks.finish(current().id, "2");
+      backend.setAgent(idOf("scout"), { usage });
+    });
+    await waitFor(() => expect(turns().map((turn) => within(turn).queryByTestId(ids.turnUsage)?.textContent ?? null)).toEqual([null, "12.4K tokens"]));
+    backend.world.projects = backend.world.projects.map((each) => ({ ...each, usage: { ...usage, turns: 2, priced_turns: 1, cost_micro_usd: 20_000 } }));
+    await act(() => app.projects.refresh());
+    const used = await screen.findByTestId(ids.conversationUsage);
+    expect(used.textContent).toBe("scout has used 12.4K tokens");
+    await user.click(used);
+    await screen.findByTestId(ids.usage);
+    expect(screen.getAllByTestId(ids.usageRow).map((row) => [...row.children].map((cell) => cell.textContent))).toEqual([
+      ["scout", "1", "12K", "400", "not told"], ["The project, with removed agents", "2", "12K", "400", "at least $0.02"],
+    ]);
   });
 
   it("shows the beginning of a long text, and the rest when it is asked for", async () => {

@@ -1,10 +1,12 @@
 // Moves the keyboard between the parts of the window.
 
-const PANE = ".pane.focused .composer textarea, .pane.focused textarea, .pane.focused .log-scroll, .pane.focused .pane-body button";
+/** What in a pane the keyboard is for, in this order: a list of selectors alone would find what stands first. */
+const PANE = ["[data-autofocus]", ".composer textarea", "textarea", ".log-scroll", ".pane-body button"];
 
 /** Gives the keyboard to the pane that has the focus among the panes. */
 export function focusPanes(): void {
-  (document.querySelector<HTMLElement>(".pane.focused [data-autofocus]") ?? document.querySelector<HTMLElement>(PANE))?.focus();
+  const found = PANE.map((inside) => document.querySelector<HTMLElement>(`.pane.focused ${inside}`)).find((element) => element !== null);
+  found?.focus();
 }
 
 export function isInside(selector: string): boolean {

@@ -1,58 +1,36 @@
 // @vitest-environment jsdom
 // Session limits and approvals in the window, on the fake engine.
 
-import { act, render, screen, waitFor, within } from "@testing-library/react";
-import userEvent from "@testing-library/user-event";
-import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
+import { act, screen, waitFor, within } from "@testing-library/react";
+import { describe, expect, it, vi } from "vitest";
 import { BackendError } from "../backend/backend";
-import { agentOf, emptyWorld, FakeBackend, newId, profileOf, type World } from "../backend/fake";
-import { App } from "../state/app";
+import { agentOf, emptyWorld, profileOf, type World } from "../backend/fake";
 import { ids } from "../shared/testids";
-import { Window } from "./Window";
-
-let backend: FakeBackend;
-let app: App;
-let stop: () => void = () => undefined;
-const user = userEvent.setup({ delay: null, pointerEventsCheck: 0 });
+import { app, backend, idOf, onePane, openWindow, press, projectOf, user } from "./opened-window";
 
 function world(): World {
-  const atlas = { id: newId(), name: "atlas", root: "/home/dev/atlas" };
-  const lamp = { id: newId(), name: "lamp", root: "/home/dev/lamp" };
+  const atlas = projectOf("atlas");
+  const lamp = projectOf("lamp");
   const claude = profileOf("claude", "claude", "/bin/claude");
   const codex = profileOf("codex", "codex", "/bin/codex");
   const scout = agentOf("scout", atlas, claude, "headless");
   return {
     ...emptyWorld(), projects: [atlas, lamp], profiles: [claude, codex], agents: [scout, agentOf("tester", atlas, codex, "headless"), agentOf("docs", lamp, codex, "headless")],
-    layouts: { [atlas.id]: { version: 1, focused: "p1", zoomed: null, seen_ms: 5, root: { kind: "pane", id: "p1", agent: scout.id } } },
+    layouts: onePane(atlas, scout.id),
   };
 }
 
 async function open(fill: () => void = () => undefined): Promise<void> {
-  backend = new FakeBackend(world());
-  fill();
-  app = new App(backend);
-  stop = app.start();
-  render(<Window app={app} />);
-  await waitFor(() => expect(screen.getByTestId(ids.window).dataset["ready"]).toBe("true"));
+  await openWindow(world(), fill);
   await waitFor(() => expect(app.approvals.all.data && app.limits.all.data && app.profiles.data).toBeTruthy());
 }
 
-const idOf = (name: string) => backend.world.agents.find((each) => each.name === name)!.id;
 const profile = (at: number) => backend.world.profiles[at]!;
-const press = (keys: string) => user.keyboard(keys);
 const SOON_MS = 30 * 60_000;
 const APPROVALS = "{Control>}{Shift>}Y{/Shift}{/Control}";
 const cards = () => screen.queryAllByTestId(ids.approval);
-const chosen = () => cards().findIndex((card) => card.getAttribute("aria-selected") === "true");
+const chosen = () => cards().findIndex((card) => card.getAttribute("aria-current") === "true");
 const stateOf = (id: string) => backend.limits.approvals.find((each) => each.id === id)!.state;
-
-beforeEach(() => {
-  document.body.innerHTML = "";
-});
-afterEach(() => {
-  stop();
-  vi.restoreAllMocks();
-});
 
 describe("a session limit", () => {
   it("is said above the panes with what comes next and who waits, and goes when it is over", async () => {

@@ -1,28 +1,16 @@
 // @vitest-environment jsdom
 // Profiles edited in the settings, on the fake engine.
 
-import { act, render, screen, waitFor, within } from "@testing-library/react";
-import userEvent from "@testing-library/user-event";
-import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { act, screen, waitFor, within } from "@testing-library/react";
+import { describe, expect, it } from "vitest";
 import { BackendError } from "../backend/backend";
-import { emptyWorld, FakeBackend, newId, profileOf } from "../backend/fake";
 import type { Profile } from "../generated/api";
-import { App } from "../state/app";
+import { emptyWorld, profileOf } from "../backend/fake";
 import { ids } from "../shared/testids";
-import { Window } from "./Window";
-
-let backend: FakeBackend;
-let app: App;
-let stop: () => void = () => undefined;
-const user = userEvent.setup({ delay: null, pointerEventsCheck: 0 });
+import { app, backend, openWindow, projectOf, user } from "./opened-window";
 
 async function edit(part: Partial<Profile> = {}): Promise<void> {
-  const project = { id: newId(), name: "atlas", root: "/home/dev/atlas" };
-  backend = new FakeBackend({ ...emptyWorld(), projects: [project], profiles: [{ ...profileOf("work", "codex", "/bin/codex"), ...part }] });
-  app = new App(backend);
-  stop = app.start();
-  render(<Window app={app} />);
-  await waitFor(() => expect(screen.getByTestId(ids.window).dataset["ready"]).toBe("true"));
+  await openWindow({ ...emptyWorld(), projects: [projectOf("atlas")], profiles: [{ ...profileOf("work", "codex", "/bin/codex"), ...part }] });
   act(() => app.open({ kind: "settings", page: "profiles" }));
   await user.click(await screen.findByTestId(ids.profileEdit));
   await screen.findByTestId(ids.profileEditor);
@@ -32,11 +20,6 @@ const profile = () => backend.world.profiles[0]!;
 const values = () => backend.profiles.values.get(profile().id);
 const save = () => screen.getByTestId<HTMLButtonElement>(ids.profileSave);
 const sent = () => backend.calls.filter(({ method }) => method === "profile_set").map(({ params }) => params);
-
-beforeEach(() => {
-  document.body.innerHTML = "";
-});
-afterEach(() => stop());
 
 describe("a profile", () => {
   it("is changed by what differs alone, and what was typed comes apart as in a shell", async () => {
@@ -124,5 +107,46 @@ describe("a profile", () => {
     await user.click(screen.getByTestId(ids.profileTest));
     expect((await screen.findByTestId(ids.errorHint)).textContent).toBe("Start it in a terminal to see what it says");
     expect(profile().program).toBe("/bin/codex2");
+  });
+
+  it("bounds how many headless turns run at once, and takes the bound away", async () => {
+    await edit();
+    const field = screen.getByTestId<HTMLInputElement>(ids.profileConcurrency);
+    expect([field.value, field.placeholder]).toEqual(["", "Any number"]);
+    await user.type(field, "0");
+    expect(screen.getByTestId(ids.profileEditor).textContent).toContain("Turns at once are a number from 1 to 1000");
+    expect(save().disabled).toBe(true);
+    await user.clear(field);
+    await user.type(field, "2");
+    await user.click(save());
+    await waitFor(() => expect(profile().concurrency).toBe(2));
+    await user.clear(field);
+    await user.click(save());
+    await waitFor(() => expect(profile().concurrency).toBeNull());
+    expect(sent()).toEqual([{ profile: profile().id, concurrency: 2 }, { profile: profile().id, concurrency: 0 }]);
+  });
+
+  it("shows what its program printed, and doubts a bad end", async () => {
+    await edit();
+    backend.profiles.says.set(profile().id, { said: "/bin/codex started, and ended with exit code 3", output: "no key\n\u001b[31mset one", is_well: false });
+    await user.click(screen.getByTestId(ids.profileTest));
+    const said = await screen.findByTestId(ids.profileSaid);
+    expect(said.dataset["well"]).toBe("false");
+    expect(said.textContent).toContain("exit code 3. Look at what it said");
+    expect(screen.getByTestId(ids.profileOutput).textContent).toBe("no key\n[31mset one");
+  });
+
+  it("that is tested says so, and the test can be stopped", async () => {
+    await edit();
+    backend.profiles.hangs = true;
+    await user.click(screen.getByTestId(ids.profileTest));
+    await screen.findByTestId(ids.profileTesting);
+    expect(save().disabled).toBe(true);
+    const stop = screen.getByTestId(ids.profileTestStop);
+    expect(document.activeElement).toBe(stop);
+    await user.click(stop);
+    await screen.findByTestId(ids.profileTest);
+    expect(backend.countOf("profile_test_stop")).toBe(1);
+    expect([screen.queryByTestId(ids.error), screen.queryByTestId(ids.profileSaid)]).toEqual([null, null]);
   });
 });

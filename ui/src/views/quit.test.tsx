@@ -1,43 +1,17 @@
 // @vitest-environment jsdom
 // The way out of the window, and what the doctor says.
 
-import { act, render, screen, waitFor, within } from "@testing-library/react";
-import userEvent from "@testing-library/user-event";
-import { afterEach, describe, expect, it } from "vitest";
-import { agentOf, emptyWorld, FakeBackend, newId, profileOf, type World } from "../backend/fake";
-import { App } from "../state/app";
+import { act, screen, waitFor, within } from "@testing-library/react";
+import { describe, expect, it } from "vitest";
 import { ids } from "../shared/testids";
-import { Window } from "./Window";
-
-function oneProject(): World {
-  const project = { id: newId(), name: "atlas", root: "/home/dev/atlas" };
-  const profile = profileOf("claude", "claude", "/bin/claude");
-  return { ...emptyWorld(), projects: [project], profiles: [profile], agents: [agentOf("planner", project, profile)] };
-}
-
-let backend: FakeBackend;
-let app: App;
-let stop: () => void = () => undefined;
-const user = userEvent.setup({ delay: null, pointerEventsCheck: 0 });
-
-async function open(world: World): Promise<void> {
-  backend = new FakeBackend(world);
-  app = new App(backend);
-  stop = app.start();
-  render(<Window app={app} />);
-  await waitFor(() => expect(screen.getByTestId(ids.window).dataset["ready"]).toBe("true"));
-}
-
-const project = () => backend.world.projects[0]!;
-
-afterEach(() => stop());
+import { app, backend, oneAgent, openWindow, project, user } from "./opened-window";
 
 describe("quitting", () => {
   const running = (agent: string, kind: "agent" | "task") => ({ agent, project: "atlas", kind });
   const request = { running: [running("planner", "agent"), running("docs", "agent")] };
 
   it("asks once, with the names, however often the window is closed", async () => {
-    await open(oneProject());
+    await openWindow(oneAgent());
     act(() => backend.requestQuit(request));
     act(() => backend.requestQuit({ running: [] }));
     const dialog = screen.getByTestId(ids.quitDialog);
@@ -53,7 +27,7 @@ describe("quitting", () => {
   });
 
   it("is asked for by keys, also over a dialog, and by the palette, as the close button asks", async () => {
-    await open(oneProject());
+    await openWindow(oneAgent());
     await user.click(await screen.findByTestId(ids.paneChoice));
     await waitFor(() => expect(screen.getByTestId(ids.terminal).dataset["pull"]).toBe("live"));
     await user.keyboard("{Control>},{/Control}{Control>}{Shift>}Q{/Shift}{/Control}");
@@ -64,14 +38,14 @@ describe("quitting", () => {
   });
 
   it("asks nothing when nothing runs", async () => {
-    await open(oneProject());
+    await openWindow(oneAgent());
     await user.keyboard("{Control>}{Shift>}Q{/Shift}{/Control}");
     await waitFor(() => expect(backend.quitted).not.toBeNull());
     expect(screen.queryByTestId(ids.quitDialog)).toBeNull();
   });
 
   it("proposes to keep what runs, and marks what ends it", async () => {
-    await open(oneProject());
+    await openWindow(oneAgent());
     act(() => backend.requestQuit({ running: [running("sh -c npm test", "task")] }));
     expect(screen.getByTestId(ids.quitKeep).className).toContain("primary");
     expect(screen.getByTestId(ids.quitStop).className).toContain("danger");
@@ -79,8 +53,8 @@ describe("quitting", () => {
   });
 
   it("saves the layout first, and hands on the choice and whether to remember it", async () => {
-    await open(oneProject());
-    app.change(project().id, (layout) => ({ ...layout, seen_ms: 77 }));
+    await openWindow(oneAgent());
+    app.change(project(), (layout) => ({ ...layout, seen_ms: 77 }));
     act(() => backend.requestQuit(request));
     await user.click(screen.getByTestId(ids.quitRemember));
     await user.click(screen.getByTestId(ids.quitKeep));
@@ -91,7 +65,7 @@ describe("quitting", () => {
   });
 
   it("keeps the focus inside the question", async () => {
-    await open(oneProject());
+    await openWindow(oneAgent());
     act(() => backend.requestQuit(request));
     const dialog = screen.getByTestId(ids.quitDialog);
     for (let n = 0; n < 6; n += 1) {
@@ -108,7 +82,7 @@ describe("the doctor", () => {
     [[check("ok"), check("warn", "install one, or add a profile for any program with `carillon profile add`")], "Works, with 1 note."],
     [[check("warn"), check("fail")], "Something needs a hand."],
   ])("sums %o up as: %s", async (checks, words) => {
-    await open({ ...oneProject(), checks });
+    await openWindow({ ...oneAgent(), checks });
     act(() => app.open({ kind: "settings", page: "doctor" }));
     await waitFor(() => expect(within(screen.getByTestId(ids.doctor)).getByRole("status").textContent).toBe(words));
     if (checks[1]?.hint) expect(screen.getByText("Install one, or add a profile for any program in the Profiles tab")).toBeTruthy();

@@ -1,57 +1,38 @@
 // @vitest-environment jsdom
 // Journeys through the window's tasks on the fake engine.
 
-import { act, render, screen, waitFor, within } from "@testing-library/react";
-import userEvent from "@testing-library/user-event";
-import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
+import { act, screen, waitFor, within } from "@testing-library/react";
+import { describe, expect, it, vi } from "vitest";
 import { BackendError } from "../backend/backend";
-import { agentOf, emptyWorld, FakeBackend, newId, profileOf, type World } from "../backend/fake";
+import { agentOf, emptyWorld, profileOf, type World } from "../backend/fake";
 import { CountingLog } from "../backend/fake-log";
 import type { Task } from "../generated/api";
-import { App } from "../state/app";
 import { panesOf } from "../state/layout";
 import { ids } from "../shared/testids";
-import { Window } from "./Window";
-
-let backend: FakeBackend;
-let app: App;
-let stop: () => void = () => undefined;
-const user = userEvent.setup({ delay: null, pointerEventsCheck: 0 });
+import { app, backend, idOf, openWindow, press, project, projectOf, twoPanes, user } from "./opened-window";
 
 function twoProjects(): World {
-  const atlas = { id: newId(), name: "atlas", root: "/home/dev/atlas" };
-  const lamp = { id: newId(), name: "lamp", root: "/home/dev/lamp" };
+  const atlas = projectOf("atlas");
+  const lamp = projectOf("lamp");
   const profile = profileOf("claude", "claude", "/bin/claude");
   const planner = agentOf("planner", atlas, profile);
   const builder = agentOf("builder", atlas, profile);
   return {
     ...emptyWorld(), projects: [atlas, lamp], profiles: [profile], agents: [planner, builder],
-    layouts: {
-      [atlas.id]: {
-        version: 1, focused: "p2", zoomed: null, seen_ms: 5,
-        root: { kind: "split", id: "s3", axis: "row", ratio: 0.5, first: { kind: "pane", id: "p1", agent: planner.id }, second: { kind: "pane", id: "p2", agent: builder.id } },
-      },
-    },
+    layouts: twoPanes(atlas, planner.id, builder.id, "p2"),
   };
 }
 
 async function open(world: World = twoProjects()): Promise<void> {
-  backend = new FakeBackend(world);
-  app = new App(backend);
-  stop = app.start();
-  render(<Window app={app} />);
-  await waitFor(() => expect(screen.getByTestId(ids.window).dataset["ready"]).toBe("true"));
+  await openWindow(world);
   await waitFor(() => expect(app.work.of(project()).loaded && app.work.of(project(1)).loaded).toBe(true));
 }
 
-const project = (at = 0) => backend.world.projects[at]!.id;
-const agent = (name: string) => backend.world.agents.find((each) => each.name === name)!.id;
 const add = (line: string, owner?: string, at = 0): string =>
-  backend.tasks.add({ project: project(at), owner: owner && agent(owner), command: ["sh", "-c", line] }).id;
+  backend.tasks.add({ project: project(at), owner: owner && idOf(owner), command: ["sh", "-c", line] }).id;
 const rows = () => screen.queryAllByTestId(ids.taskRow);
 const names = () => rows().map((row) => row.querySelector(".task-name")!.textContent);
 const rowOf = (task: string) => rows().find((row) => row.dataset["task"] === task)!;
-const press = (keys: string) => user.keyboard(keys);
 const TOGGLE = "{Control>}{Shift>}J{/Shift}{/Control}";
 const RAW = /[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u061c\u200e\u200f\u2028\u2029\u202a-\u202e\u2066-\u2069]/;
 
@@ -60,14 +41,6 @@ async function openTasks(): Promise<void> {
   await press(TOGGLE);
   await waitFor(() => expect(document.activeElement).toBe(screen.getByTestId(ids.tasksList)));
 }
-
-beforeEach(() => {
-  document.body.innerHTML = "";
-});
-afterEach(() => {
-  stop();
-  vi.restoreAllMocks();
-});
 
 describe("the list of tasks", () => {
   it("shows what runs, what waits and what ended, in words", async () => {
@@ -344,14 +317,14 @@ describe("badges", () => {
     await waitFor(() => expect(within(header("planner")).queryByTestId(ids.paneDone)).toBeNull());
     expect(screen.queryByTestId(ids.agentDone)).toBeNull();
     await act(() => app.layouts.flush());
-    expect(JSON.stringify(backend.world.layouts[project()])).toContain(`"tasks_seen":{"${agent("planner")}":`);
+    expect(JSON.stringify(backend.world.layouts[project()])).toContain(`"tasks_seen":{"${idOf("planner")}":`);
   });
 
   it("do not come to a pane that one looks at, unless the window is hidden", async () => {
     await open();
     const one = add("one", "builder");
     const two = add("two", "builder");
-    await waitFor(() => expect(app.work.of(project()).tasks.length).toBe(2));
+    await waitFor(() => expect(app.work.of(project()).items.length).toBe(2));
     act(() => backend.tasks.end(one));
     await waitFor(() => expect(app.work.find(one)?.state).toBe("succeeded"));
     expect(screen.queryByTestId(ids.agentDone)).toBeNull();
@@ -385,7 +358,7 @@ describe("the end of a task elsewhere", () => {
   it("is told together with others of the same second, and a desktop without notifications is no trouble", async () => {
     await open();
     const tasks = ["one", "two"].map((line) => add(line, undefined, 1));
-    await waitFor(() => expect(app.work.of(project(1)).tasks.length).toBe(2));
+    await waitFor(() => expect(app.work.of(project(1)).items.length).toBe(2));
     backend.failNext("desktop_notify", new BackendError("failed", "no", null));
     act(() => {
       backend.tasks.end(tasks[0]!);
@@ -401,7 +374,7 @@ describe("the end of a task elsewhere", () => {
     await open();
     const seen = add("seen");
     const unseen = add("unseen");
-    await waitFor(() => expect(app.work.of(project()).tasks.length).toBe(2));
+    await waitFor(() => expect(app.work.of(project()).items.length).toBe(2));
     act(() => backend.tasks.end(seen));
     await waitFor(() => expect(app.work.find(seen)?.state).toBe("succeeded"));
     vi.spyOn(document, "hidden", "get").mockReturnValue(true);

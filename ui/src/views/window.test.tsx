@@ -1,44 +1,28 @@
 // @vitest-environment jsdom
 // Journeys through the whole window on the fake engine.
 
-import { act, render, screen, waitFor, within } from "@testing-library/react";
-import userEvent from "@testing-library/user-event";
-import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
+import { act, screen, waitFor, within } from "@testing-library/react";
+import { describe, expect, it, vi } from "vitest";
 import { BackendError } from "../backend/backend";
-import { agentOf, emptyWorld, FakeBackend, newId, profileOf, type World } from "../backend/fake";
-import { App } from "../state/app";
+import { agentOf, emptyWorld, newId, type World } from "../backend/fake";
 import { panesOf } from "../state/layout";
 import { ids } from "../shared/testids";
-import { Window } from "./Window";
+import { app, backend, oneAgent, openAgain, openWindow, press, project, shortcut, user } from "./opened-window";
 
+/** One agent, and programs that were found: one with a profile, one without, and one that cannot be started. */
 function oneProject(): World {
-  const project = { id: newId(), name: "atlas", root: "/home/dev/atlas" };
-  const profile = profileOf("claude", "claude", "/bin/claude");
+  const world = oneAgent();
   return {
-    ...emptyWorld(), projects: [project], profiles: [profile], agents: [agentOf("planner", project, profile)],
+    ...world,
     detected: [
-      { adapter: "claude", program: "/bin/claude", version: "2.1", problem: null, profile: profile.id },
+      { adapter: "claude", program: "/bin/claude", version: "2.1", problem: null, profile: world.profiles[0]!.id },
       { adapter: "codex", program: "/bin/codex", version: "0.171.0", problem: null, profile: null },
       { adapter: "gemini", program: "/bin/gemini", version: null, problem: "It is not executable.", profile: null },
     ],
   };
 }
 
-let backend: FakeBackend;
-let app: App;
-let stop: () => void = () => undefined;
-const user = userEvent.setup({ delay: null, pointerEventsCheck: 0 });
-
-async function open(world: World): Promise<void> {
-  backend = new FakeBackend(world);
-  app = new App(backend);
-  stop = app.start();
-  render(<Window app={app} />);
-  await waitFor(() => expect(screen.getByTestId(ids.window).dataset["ready"]).toBe("true"));
-}
-
 const terminalText = () => document.querySelector(".xterm-rows")?.textContent?.replace(/\u00a0/g, " ") ?? "";
-const project = () => backend.world.projects[0]!;
 
 /** Starts the planner in the first pane and waits until its terminal is attached. */
 async function startPlanner(): Promise<void> {
@@ -46,14 +30,9 @@ async function startPlanner(): Promise<void> {
   await waitFor(() => expect(screen.getByTestId(ids.terminal).dataset["pull"]).toBe("live"));
 }
 
-beforeEach(() => {
-  document.body.innerHTML = "";
-});
-afterEach(() => stop());
-
 describe("opening a project", () => {
   it("shows why a path was refused and what to do, and opens the next one", async () => {
-    await open(emptyWorld());
+    await openWindow(emptyWorld());
     expect(screen.getByTestId(ids.welcome)).toBeTruthy();
     await user.click(screen.getByTestId(ids.openProject));
     expect(document.activeElement).toBe(screen.getByTestId(ids.openProjectPath));
@@ -69,7 +48,7 @@ describe("opening a project", () => {
   });
 
   it("takes the folder that was picked in the system's dialog, and nothing when none was", async () => {
-    await open(emptyWorld());
+    await openWindow(emptyWorld());
     backend.picks = [null, "/home/dev/lamp"];
     await user.click(screen.getByTestId(ids.openProject));
     await user.click(screen.getByTestId(ids.openProjectBrowse));
@@ -80,14 +59,14 @@ describe("opening a project", () => {
   });
 
   it("is one Enter away in a window without a project", async () => {
-    await open(emptyWorld());
+    await openWindow(emptyWorld());
     await waitFor(() => expect(screen.getByTestId(ids.welcome).contains(document.activeElement)).toBe(true));
     await user.keyboard("{Enter}");
     expect(document.activeElement).toBe(screen.getByTestId(ids.openProjectPath));
   });
 
   it("closes by Escape and gives the focus back", async () => {
-    await open(emptyWorld());
+    await openWindow(emptyWorld());
     await user.click(screen.getByTestId(ids.openProject));
     await user.keyboard("{Escape}");
     expect(screen.queryByTestId(ids.openProjectPath)).toBeNull();
@@ -97,7 +76,7 @@ describe("opening a project", () => {
 
 describe("adding an agent", () => {
   it("takes three clicks, makes the profile of a program that had none, and shows the terminal", async () => {
-    await open(oneProject());
+    await openWindow(oneProject());
     await user.click(screen.getAllByTestId(ids.addAgent)[0]!);
     const choices = () => screen.getAllByTestId(ids.addAgentChoice);
     await waitFor(() => expect(choices().map((choice) => choice.dataset["name"])).toEqual(["claude", "codex", "gemini", "opencode"]));
@@ -112,7 +91,7 @@ describe("adding an agent", () => {
   });
 
   it("greys what cannot be started, says why and how to install it", async () => {
-    await open(oneProject());
+    await openWindow(oneProject());
     await user.click(screen.getAllByTestId(ids.addAgent)[0]!);
     await waitFor(() => expect(screen.getAllByTestId(ids.addAgentChoice).length).toBe(4));
     const [, , gemini, opencode] = screen.getAllByTestId(ids.addAgentChoice);
@@ -124,7 +103,7 @@ describe("adding an agent", () => {
   });
 
   it("has the first choice picked, and Enter starts what is picked, also after a click", async () => {
-    await open(oneProject());
+    await openWindow(oneProject());
     await user.click(screen.getAllByTestId(ids.addAgent)[0]!);
     const choices = await screen.findAllByTestId(ids.addAgentChoice);
     expect(choices[0]!.getAttribute("aria-checked")).toBe("true");
@@ -139,7 +118,7 @@ describe("adding an agent", () => {
   });
 
   it("starts nothing that cannot be started", async () => {
-    await open({ ...oneProject(), profiles: [], agents: [], detected: [] });
+    await openWindow({ ...oneProject(), profiles: [], agents: [], detected: [] });
     await user.click(screen.getAllByTestId(ids.addAgent)[0]!);
     await waitFor(() => expect(screen.getAllByTestId(ids.addAgentChoice).length).toBe(4));
     expect(screen.getByTestId<HTMLButtonElement>(ids.addAgentStart).disabled).toBe(true);
@@ -148,7 +127,7 @@ describe("adding an agent", () => {
   });
 
   it("stays open with the reason when the name is taken", async () => {
-    await open(oneProject());
+    await openWindow(oneProject());
     await user.click(screen.getAllByTestId(ids.addAgent)[0]!);
     await user.click(screen.getAllByTestId(ids.addAgentChoice)[0]!);
     await user.clear(screen.getByTestId(ids.addAgentName));
@@ -160,7 +139,7 @@ describe("adding an agent", () => {
 
 describe("a run", () => {
   it("shows the program's output, and takes what is typed in its order", async () => {
-    await open(oneProject());
+    await openWindow(oneProject());
     await startPlanner();
     await waitFor(() => expect(terminalText()).toContain("planner"));
     await user.keyboard("hello");
@@ -170,7 +149,7 @@ describe("a run", () => {
   });
 
   it("answers no question of the program", async () => {
-    await open(oneProject());
+    await openWindow(oneProject());
     await startPlanner();
     backend.runOf("planner").print("\x1b[c\x1b[6n\x1b]11;?\x07\x1b[?1004hasked");
     await waitFor(() => expect(terminalText()).toContain("asked"));
@@ -178,7 +157,7 @@ describe("a run", () => {
   });
 
   it("keeps its last screen when it ends, says how, and starts again by Enter", async () => {
-    await open(oneProject());
+    await openWindow(oneProject());
     await startPlanner();
     const now = performance.now();
     const clock = vi.spyOn(performance, "now").mockReturnValue(now);
@@ -200,7 +179,7 @@ describe("a run", () => {
   });
 
   it("that does not start says why, with the way out, and can be tried again", async () => {
-    await open(oneProject());
+    await openWindow(oneProject());
     backend.failNext("agent_start", new BackendError("failed", "claude was not found on the PATH.", "Install it, or change the profile."));
     await user.click(await screen.findByTestId(ids.paneChoice));
     const failure = await screen.findByTestId(ids.paneFailure);
@@ -211,7 +190,7 @@ describe("a run", () => {
   });
 
   it("is stopped and started from the sidebar; a failure is a message with a hint", async () => {
-    await open(oneProject());
+    await openWindow(oneProject());
     await startPlanner();
     backend.failNext("agent_stop", new BackendError("failed", "It does not end.", "Try again."));
     await user.click(screen.getByTestId(ids.agentStop));
@@ -229,7 +208,7 @@ describe("the clipboard", () => {
   const osc52 = (text: string) => `\x1b]52;c;${btoa(text)}\x07`;
 
   it("is written by a program only after the user agreed", async () => {
-    await open(oneProject());
+    await openWindow(oneProject());
     await startPlanner();
     backend.runOf("planner").print(osc52("secret words"));
     const question = await screen.findByTestId(ids.clipboardConsent);
@@ -249,7 +228,7 @@ describe("the clipboard", () => {
   it("is never written when the setting says so, and never read", async () => {
     const world = oneProject();
     world.settings.clipboard_write = "deny";
-    await open(world);
+    await openWindow(world);
     backend.clipboard = "mine";
     await startPlanner();
     backend.runOf("planner").print(`${osc52("x")}\x1b]52;c;?\x07done`);
@@ -260,7 +239,7 @@ describe("the clipboard", () => {
   });
 
   it("asks before lines are pasted into a program without brackets, and not with them", async () => {
-    await open(oneProject());
+    await openWindow(oneProject());
     await startPlanner();
     backend.clipboard = "one\ntwo";
     await user.keyboard("{Control>}{Shift>}V{/Shift}{/Control}");
@@ -280,12 +259,11 @@ describe("the clipboard", () => {
 });
 
 describe("panes", () => {
-  const press = (keys: string) => user.keyboard(keys);
-  const panes = () => screen.getAllByTestId(ids.pane);
+    const panes = () => screen.getAllByTestId(ids.pane);
   const focused = () => panes().findIndex((pane) => pane.dataset["focused"] === "true");
 
   it("are split, gone to, zoomed and closed by keyboard, and remembered", async () => {
-    await open(oneProject());
+    await openWindow(oneProject());
     await screen.findByTestId(ids.paneEmpty);
     await press("{Control>}{Shift>}D{/Shift}{/Control}");
     expect(panes().length).toBe(2);
@@ -298,8 +276,8 @@ describe("panes", () => {
     screen.getByTestId(ids.divider).focus();
     await press("{ArrowRight}");
     await press("{Control>}{Shift>}E{/Shift}{/Control}");
-    await waitFor(() => expect(panesOf((backend.world.layouts[project().id] as { root: never }).root).length).toBe(3));
-    expect(JSON.stringify(backend.world.layouts[project().id])).toContain('"ratio":0.52');
+    await waitFor(() => expect(panesOf((backend.world.layouts[project()] as { root: never }).root).length).toBe(3));
+    expect(JSON.stringify(backend.world.layouts[project()])).toContain('"ratio":0.52');
     await press("{Control>}{Shift>}W{/Shift}{/Control}");
     expect(panes().length).toBe(2);
   });
@@ -307,7 +285,7 @@ describe("panes", () => {
   it("that are new propose an agent without a pane, and where there is none, a new one", async () => {
     const world = oneProject();
     world.agents.push(agentOf("builder", world.projects[0]!, world.profiles[0]!));
-    await open(world);
+    await openWindow(world);
     await user.click((await screen.findAllByTestId(ids.paneChoice))[0]!);
     await waitFor(() => expect(screen.getByTestId(ids.terminal).dataset["pull"]).toBe("live"));
     await press("{Control>}{Shift>}D{/Shift}{/Control}");
@@ -319,14 +297,10 @@ describe("panes", () => {
   });
 
   it("show a cursor before they had the focus", async () => {
-    await open(oneProject());
+    await openWindow(oneProject());
     await startPlanner();
     await press("{Control>}{Shift>}D{/Shift}{/Control}");
-    stop();
-    document.body.innerHTML = "";
-    app = new App(backend);
-    stop = app.start();
-    render(<Window app={app} />);
+    await openAgain();
     await waitFor(() => expect(document.querySelector(".xterm-cursor-outline")).toBeTruthy());
     expect(document.activeElement?.className).not.toContain("xterm-helper-textarea");
   });
@@ -337,14 +311,14 @@ describe("panes", () => {
       version: 1, focused: "p2", zoomed: null, seen_ms: 5,
       root: { kind: "split", id: "s3", axis: "row", ratio: 0.3, first: { kind: "pane", id: "p1", agent: null }, second: { kind: "pane", id: "p2", agent: world.agents[0]!.id } },
     };
-    await open(world);
+    await openWindow(world);
     await waitFor(() => expect(panes().map((pane) => pane.dataset["agent"])).toEqual(["", "planner"]));
     expect(panes()[0]!.closest<HTMLElement>(".cell")!.style.width).toBe("30%");
     expect(screen.getByTestId(ids.startAgain).textContent).toBe("Start");
   });
 
   it("keep the terminal of an agent when its neighbour is split off", async () => {
-    await open(oneProject());
+    await openWindow(oneProject());
     await startPlanner();
     const before = document.querySelector(".xterm");
     await press("{Control>}{Shift>}D{/Shift}{/Control}");
@@ -358,14 +332,14 @@ describe("what the engine says", () => {
   it("is shown until dismissed", async () => {
     const world = oneProject();
     world.info.notices.push({ level: "warn", text: "The store was damaged.", hint: "It was moved aside." });
-    await open(world);
+    await openWindow(world);
     expect(screen.getByTestId(ids.notice).textContent).toContain("It was moved aside.");
     await user.click(screen.getByTestId(ids.noticeDismiss));
     expect(screen.queryByTestId(ids.notice)).toBeNull();
   });
 
   it("is fetched again when numbers are missing in the feed", async () => {
-    await open(oneProject());
+    await openWindow(oneProject());
     const agent = backend.world.agents[0]!;
     backend.world.agents = [...backend.world.agents, { ...agent, id: newId(), name: "unheard" }];
     act(() => {
@@ -376,7 +350,7 @@ describe("what the engine says", () => {
   });
 
   it("is missed calmly when it does not answer, and can be asked for at once", async () => {
-    await open(oneProject());
+    await openWindow(oneProject());
     backend.failNext("changes_wait", new BackendError("failed", "The socket is closed.", "Start the engine."));
     act(() => backend.changed("agentChanged", "a"));
     const banner = await screen.findByTestId(ids.feedBanner);
@@ -386,7 +360,7 @@ describe("what the engine says", () => {
   });
 
   it("removes an agent from its pane when it is removed elsewhere, and closes a question about it", async () => {
-    await open(oneProject());
+    await openWindow(oneProject());
     await startPlanner();
     await user.click(screen.getByTestId(ids.agentRemove));
     expect(screen.getByTestId(ids.confirmDialog).textContent).toContain("It is running and will be stopped.");
@@ -399,9 +373,24 @@ describe("what the engine says", () => {
   });
 });
 
+describe("messages", () => {
+  it("stand at the foot of the sidebar, in the corner without it, and above a dialog: never over what one works with", async () => {
+    await openWindow(oneProject());
+    act(() => app.report(new BackendError("failed", "the rope broke", "Mend it."), "The bell did not ring."));
+    const place = () => screen.getByRole("region", { name: "Messages" }).className;
+    expect(screen.getByTestId(ids.toast).textContent).toContain("The bell did not ring: the rope broke");
+    expect(place()).toBe("toasts side");
+    await press(shortcut("B"));
+    await press(shortcut("B"));
+    await waitFor(() => expect(place()).toBe("toasts corner"));
+    act(() => app.open({ kind: "shortcuts" }));
+    await waitFor(() => expect(place()).toBe("toasts above"));
+  });
+});
+
 describe("settings", () => {
   it("are shown at once, stored, and taken back with a word when that fails", async () => {
-    await open(oneProject());
+    await openWindow(oneProject());
     await user.keyboard("{Control>},{/Control}");
     await user.selectOptions(screen.getByTestId(ids.settingsTheme), "dark");
     await waitFor(() => expect(backend.world.settings.theme).toBe("dark"));
@@ -413,7 +402,7 @@ describe("settings", () => {
   });
 
   it("add and remove profiles; a refusal says what to do first", async () => {
-    await open(oneProject());
+    await openWindow(oneProject());
     await user.keyboard("{Control>},{/Control}");
     await user.click(screen.getByTestId(ids.settingsTabProfiles));
     await user.type(screen.getByTestId(ids.profileName), "echo");
@@ -429,7 +418,7 @@ describe("settings", () => {
 });
 
 it("runs a command that was found by a part of its name", async () => {
-  await open(oneProject());
+  await openWindow(oneProject());
   await screen.findByTestId(ids.paneEmpty);
   await user.keyboard("{Control>}{Shift>}P{/Shift}{/Control}");
   await user.keyboard("split right{Enter}");

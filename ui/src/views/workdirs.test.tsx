@@ -1,57 +1,38 @@
 // @vitest-environment jsdom
 // The workdirs of a project, on the fake engine.
 
-import { act, render, screen, waitFor, within } from "@testing-library/react";
-import userEvent from "@testing-library/user-event";
-import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { act, screen, waitFor, within } from "@testing-library/react";
+import { describe, expect, it } from "vitest";
 import { BackendError } from "../backend/backend";
-import { agentOf, emptyWorld, FakeBackend, newId, profileOf, type World } from "../backend/fake";
+import { agentOf, emptyWorld, profileOf, type World } from "../backend/fake";
 import type { Workdir } from "../generated/api";
-import { App } from "../state/app";
 import { ids } from "../shared/testids";
-import { Window } from "./Window";
-
-let backend: FakeBackend;
-let app: App;
-let stop: () => void = () => undefined;
-const user = userEvent.setup({ delay: null, pointerEventsCheck: 0 });
+import { app, backend, onePane, openWindow, press, project, projectOf, user } from "./opened-window";
 
 function world(): World {
-  const atlas = { id: newId(), name: "atlas", root: "/home/dev/atlas" };
+  const atlas = projectOf("atlas");
   const claude = profileOf("claude", "claude", "/bin/claude");
   const planner = agentOf("planner", atlas, claude);
   return {
     ...emptyWorld(), projects: [atlas], profiles: [claude], agents: [planner],
-    layouts: { [atlas.id]: { version: 1, focused: "p1", zoomed: null, seen_ms: 5, root: { kind: "pane", id: "p1", agent: planner.id } } },
+    layouts: onePane(atlas, planner.id),
   };
 }
 
 async function open(fill: () => void = () => undefined): Promise<void> {
-  backend = new FakeBackend(world());
-  fill();
-  app = new App(backend);
-  stop = app.start();
-  render(<Window app={app} />);
-  await waitFor(() => expect(screen.getByTestId(ids.window).dataset["ready"]).toBe("true"));
+  await openWindow(world(), fill);
   await waitFor(() => expect(app.profiles.data && app.agents.data).toBeTruthy());
   await press("{Control>}{Shift>}G{/Shift}{/Control}");
   await waitFor(() => expect(document.activeElement).toBe(screen.getByTestId(ids.workdirsList)));
   await waitFor(() => expect(app.workdirs.lists.of(project()).data).toBeTruthy());
 }
 
-const press = (keys: string) => user.keyboard(keys);
-const project = () => backend.world.projects[0]!.id;
 const put = (name: string, part: Partial<Workdir> = {}) => backend.workdirs.put(project(), name, part);
 const find = (id: string) => backend.workdirs.list({}).find((each) => each.id === id)!;
 const rows = () => screen.queryAllByTestId(ids.workdirRow);
 const row = (name: string) => rows().find((each) => each.dataset["name"] === name)!;
 const dialog = () => screen.findByTestId(ids.workdirDialog);
 const yes = () => user.click(screen.getByTestId(ids.workdirDialogYes));
-
-beforeEach(() => {
-  document.body.innerHTML = "";
-});
-afterEach(() => stop());
 
 describe("the workdirs", () => {
   it("say what one is while there is none, and make the first; a refusal stays in the dialog", async () => {
@@ -67,7 +48,8 @@ describe("the workdirs", () => {
     await press("{Enter}");
     await waitFor(() => expect(screen.queryByTestId(ids.workdirNewDialog)).toBeNull());
     await waitFor(() => expect(rows().map((each) => each.dataset["name"])).toEqual(["storm"]));
-    expect(screen.getByTestId(ids.toast).textContent).toContain("The workdir storm is there.");
+    // The list shows it, so nothing else has to say it.
+    expect(screen.queryByTestId(ids.toast)).toBeNull();
   });
 
   it("show branch, owner, how far they are and whether they may go and why; and follow what happens", async () => {
@@ -125,7 +107,8 @@ describe("the workdirs", () => {
     await waitFor(() => expect(screen.queryByTestId(ids.workdirDialog)).toBeNull());
     expect(backend.calls.findLast(({ method }) => method === "workdir_merge")?.params).toEqual({ workdir: id, how: "squash", into: "release", keep: true });
     expect(find(id).state).toBe("merged");
-    expect(screen.getByTestId(ids.toast).textContent).toContain("storm was merged into release.");
+    await waitFor(() => expect(row("storm").dataset["state"]).toBe("merged"));
+    expect(screen.queryByTestId(ids.toast)).toBeNull();
   });
 
   it("with something uncommitted cannot be merged, until that is seen to", async () => {
@@ -196,7 +179,7 @@ describe("the workdirs", () => {
     await press("m");
     expect(screen.queryByTestId(ids.workdirDialog)).toBeNull();
     act(() => fail(new BackendError("refused", "these files would conflict: a", "nothing was changed")));
-    expect((await screen.findByTestId(ids.toast)).textContent).toContain("storm was not merged. these files would conflict: a");
+    expect((await screen.findByTestId(ids.toast)).textContent).toContain("storm was not merged: these files would conflict: a");
   });
 
   it("open in a terminal where a profile is a shell", async () => {
@@ -212,6 +195,66 @@ describe("the workdirs", () => {
     await press("{Home}t");
     await waitFor(() => expect(document.activeElement?.closest("[data-testid=pane]")).toBeTruthy());
     expect(backend.world.agents.length).toBe(2);
+  });
+
+  it("open in a terminal with the user's own shell where no profile is one", async () => {
+    await open(() => void put("storm"));
+    await waitFor(() => expect(rows().length).toBe(1));
+    await press("{Home}t");
+    await waitFor(() => expect(backend.world.agents.map(({ name }) => name)).toContain("storm-shell"));
+    expect(backend.world.profiles.map(({ name, program }) => [name, program])).toContainEqual(["shell", "/bin/zsh"]);
+  });
+
+  it("open in the user's editor, or else in the file manager, and it is said which", async () => {
+    await open(() => void put("storm"));
+    await waitFor(() => expect(rows().length).toBe(1));
+    await press("{Home}e");
+    expect((await screen.findByTestId(ids.toast)).textContent).toContain("storm opens in your file manager.");
+    backend.desktop.programs = { shell: null, editor: ["/usr/bin/code", "--wait"] };
+    await press("{Enter}");
+    await user.click(await screen.findByTestId(ids.workdirEditor));
+    await screen.findByText("storm opens in code.");
+    expect(backend.desktop.opened).toEqual([find(rows()[0]!.dataset["workdir"]!).path, find(rows()[0]!.dataset["workdir"]!).path]);
+    backend.failNext("desktop_open_directory", new BackendError("failed", "It could not be opened.", "Copy the path."));
+    await user.click(screen.getByTestId(ids.workdirEditor));
+    await screen.findByText("Copy the path.");
+  });
+
+  it("say how their set-up stands, and lead to its task", async () => {
+    let id = "";
+    await open(() => {
+      id = backend.tasks.add({ project: project(), command: ["sh", "-c", "npm ci"], title: "set up storm" }).id;
+      put("storm", { id });
+    });
+    await waitFor(() => expect(row("storm").textContent).toContain("it is being set up"));
+    act(() => backend.tasks.end(id, { exit_code: 1 }));
+    await waitFor(() => expect(row("storm").textContent).toContain("its set-up failed"));
+    await press("{Home}{Enter}");
+    await user.click(within(await screen.findByTestId(ids.workdirSetUp)).getByText("Show the task"));
+    await waitFor(() => expect(screen.getByTestId(ids.taskDetail).dataset["task"]).toBe(id));
+  });
+
+  it("are measured when one looks at one", async () => {
+    await open(() => {
+      const { path } = put("storm");
+      backend.residue.add({ kind: "worktree", name: "storm", path, project: project(), bytes: 3 * 1024 ** 2, verdict: "needs_consent" });
+    });
+    await waitFor(() => expect(rows().length).toBe(1));
+    expect(backend.countOf("residue_list")).toBe(0);
+    await press("{Home}{Enter}");
+    expect((await screen.findByTestId(ids.workdirSize)).textContent).toBe("3 MiB");
+    expect(backend.calls.find(({ method }) => method === "residue_list")?.params).toEqual({ kind: "worktree", project: project() });
+  });
+
+  it("whose path was copied say so where one pressed", async () => {
+    await open(() => void put("storm"));
+    await waitFor(() => expect(rows().length).toBe(1));
+    await press("{Home}{Enter}");
+    const button = await screen.findByTestId(ids.workdirCopy);
+    await user.click(button);
+    await waitFor(() => expect(button.textContent).toBe("Copied"));
+    expect(screen.queryByTestId(ids.toast)).toBeNull();
+    await waitFor(() => expect(button.textContent).toBe("Copy path"));
   });
 });
 

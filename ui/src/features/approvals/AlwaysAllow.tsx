@@ -32,7 +32,7 @@ export function AlwaysAllow({ beginnings: { choices, usual }, profile, busy, onA
     event.stopPropagation();
   };
   return (
-    <fieldset className="always" onKeyDown={keyDown} onClick={(event) => event.stopPropagation()}>
+    <fieldset className="always-allow" onKeyDown={keyDown} onClick={(event) => event.stopPropagation()}>
       <legend>Always allow commands that begin with</legend>
       <div className="always-choices">
         {choices.map((choice, index) => (

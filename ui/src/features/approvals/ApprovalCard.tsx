@@ -41,7 +41,7 @@ export const ApprovalCard = memo(function ApprovalCard(props: Props) {
   const outside = project !== null && cwd !== project.root && !cwd.startsWith(`${project.root}/`);
   const hidden = command.some(hasHidden) || hasHidden(cwd);
   return (
-    <section id={`approval-${approval.id}`} role="option" aria-selected={chosen} aria-label={`${who} wants to run ${plain(shown)}`} className="approval" data-testid={ids.approval} data-approval={approval.id} onClick={() => onChoose(approval)}>
+    <article id={`approval-${approval.id}`} aria-current={chosen || undefined} aria-label={`${who} wants to run ${plain(shown)}`} className="approval" data-testid={ids.approval} data-approval={approval.id} onClick={() => onChoose(approval)}>
       <header className="approval-head">
         <p className="grow"><button type="button" className="link" onClick={() => onShowAgent(approval)}>{who}</button> wants to run{project && <span className="muted"> in {plain(project.name)}</span>}</p>
         <Expiry approval={approval} />
@@ -61,7 +61,7 @@ export const ApprovalCard = memo(function ApprovalCard(props: Props) {
           </div>
         )}
       {"reason" in beginnings && <p className="muted approval-note">{beginnings.reason}</p>}
-    </section>
+    </article>
   );
 });
 

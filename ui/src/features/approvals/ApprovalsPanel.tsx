@@ -50,7 +50,7 @@ export function ApprovalsPanel({ onLeave }: Props) {
   const profileOf = (approval: Approval) => profiles?.find(({ id }) => id === agents?.find((agent) => agent.id === approval.agent)?.profile) ?? null;
 
   useEffect(() => {
-    list.current?.querySelector('[aria-selected="true"]')?.scrollIntoView?.({ block: "nearest" });
+    list.current?.querySelector('[aria-current="true"]')?.scrollIntoView?.({ block: "nearest" });
   }, [picked]);
 
   const choose = useCallback((approval: Approval) => setPicked(approval.id), []);
@@ -101,7 +101,7 @@ export function ApprovalsPanel({ onLeave }: Props) {
     <div className="approvals" data-testid={ids.approvalsPanel} onKeyDown={keyDown}>
       {error && <div className="approvals-error"><ErrorText error={error} /><Button busy={loading} onClick={() => void app.approvals.refresh()}>Try again</Button></div>}
       <div className="approvals-room">
-        <div ref={list} className="approvals-list" data-panel-list role="listbox" tabIndex={0} aria-label="Commands that wait for your approval" aria-activedescendant={chosen ? `approval-${chosen.id}` : undefined}
+        <div ref={list} className="approvals-list" data-panel-list role="group" tabIndex={0} aria-label="Commands that wait for your approval" aria-activedescendant={chosen ? `approval-${chosen.id}` : undefined}
           data-testid={ids.approvalsList} onFocus={(event) => event.target === event.currentTarget && picked === null && !decided.current && shown[0] && setPicked(shown[0].id)}>
           {shown.map((approval) => (
             <ApprovalCard key={approval.id} approval={approval} chosen={approval.id === picked} project={projects?.find(({ id }) => id === approval.project) ?? null} profile={profileOf(approval)}

@@ -2,10 +2,10 @@
 
 import { type KeyboardEvent, useCallback, useEffect, useMemo, useRef, useState } from "react";
 import "./asks.css";
-import type { Id } from "../../generated/api";
+import type { Ask, Id } from "../../generated/api";
 import { useApp } from "../../state/app";
 import { isAskOver } from "../../state/ask-words";
-import { NO_ASKS } from "../../state/asks";
+import { nothing } from "../../state/listed";
 import { openPanel } from "../../state/layout";
 import { useStore } from "../../state/store";
 import { Button } from "../../shared/Button";
@@ -30,8 +30,8 @@ interface Props {
 
 export function AsksPanel({ project, onLeave }: Props) {
   const app = useApp();
-  const { asks, loaded, error } = useStore(app.asks.state)[project] ?? NO_ASKS;
-  const tasks = useStore(app.work.state)[project]?.tasks;
+  const { items: asks, loaded, error } = useStore(app.asks.state)[project] ?? nothing<Ask>();
+  const tasks = useStore(app.work.state)[project]?.items;
   const cancelling = useStore(app.asks.cancelling);
   const choice = useStore(app.view).chosenAsks[project];
   const [which, setWhich] = useState<Which>("open");
@@ -184,7 +184,7 @@ export function NewAskButton({ project }: { project: Id }) {
 export function AsksStrip({ project, onPress }: { project: Id; onPress: () => void }) {
   const app = useApp();
   const layout = useStore(app.layouts.state)[project];
-  const { asks } = useStore(app.asks.state)[project] ?? NO_ASKS;
+  const { items: asks } = useStore(app.asks.state)[project] ?? nothing<Ask>();
   const count = asks.filter((ask) => !isAskOver(ask)).length;
   const open = layout !== undefined && openPanel(layout) === "asks";
   return (

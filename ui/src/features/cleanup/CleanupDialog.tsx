@@ -25,6 +25,7 @@ const NOBODY: ReadonlySet<Id> = new Set();
 export function CleanupDialog() {
   const app = useApp();
   const [tab, setTab] = useState<Tab>("residue");
+  const [pressed, setPressed] = useState(false);
   const [kinds, setKinds] = useState(NO_KINDS);
   const [project, setProject] = useState<Id | null>(null);
   const [ticked, setTicked] = useState(NOBODY);
@@ -33,10 +34,14 @@ export function CleanupDialog() {
   useEffect(() => app.cleanup.watch(), [app]);
   const plan = useMemo(() => planOf(report.data ?? [], { kinds, project }, ticked), [report.data, kinds, project, ticked]);
 
+  const press = (to: Tab) => {
+    setPressed(true);
+    setTab(to);
+  };
   const apply = () => {
     if (clearing.running || plan.goes.count === 0) return;
     setTicked(NOBODY);
-    void app.cleanup.apply({ kinds: [...kinds], project, consent: plan.consent });
+    void app.cleanup.apply({ only: plan.ids, consent: plan.consent });
   };
   const cancel = () => void app.cleanup.cancel().catch((reason: unknown) => app.report(reason, "It could not be stopped."));
   const tick = (item: Residue) => setTicked((old) => {
@@ -62,7 +67,7 @@ export function CleanupDialog() {
       ) : undefined}>
       <div className="cleanup">
         <div className="tabs" role="tablist" aria-label="What is shown">
-          {TABS.map((each) => <button key={each.tab} type="button" role="tab" className="tab" aria-selected={each.tab === tab} onClick={() => setTab(each.tab)} data-testid={ids.cleanupTab} data-tab={each.tab}>{each.title}</button>)}
+          {TABS.map((each) => <button key={each.tab} type="button" role="tab" className="tab" aria-selected={each.tab === tab} onClick={() => press(each.tab)} data-testid={ids.cleanupTab} data-tab={each.tab}>{each.title}</button>)}
         </div>
         {tab === "gone" ? <GoneWorkdirs /> : (
           <>
@@ -70,7 +75,7 @@ export function CleanupDialog() {
             <Outcome clearing={clearing} onRead={() => app.cleanup.forget()} />
             {report.error && <div className="cleanup-error"><ErrorText error={report.error} /><Button busy={report.loading} onClick={() => void app.cleanup.report.refresh()}>Try again</Button></div>}
             {!report.data && !report.error && <p className="cleanup-empty muted looking-up" role="status"><span className="spinner" aria-hidden="true" /> Looking at the disk, and measuring. Nothing is changed by it.</p>}
-            {report.data && <Report plan={plan} any={report.data.length > 0} ticked={ticked} locked={clearing.running} onTick={tick} />}
+            {report.data && <Report plan={plan} any={report.data.length > 0} ticked={ticked} locked={clearing.running} first={!pressed} onTick={tick} />}
           </>
         )}
       </div>
@@ -78,7 +83,7 @@ export function CleanupDialog() {
   );
 }
 
-function Report({ plan, any, ticked, locked, onTick }: { plan: Plan; any: boolean; ticked: ReadonlySet<Id>; locked: boolean; onTick: (item: Residue) => void }) {
+function Report({ plan, any, ticked, locked, first, onTick }: { plan: Plan; any: boolean; ticked: ReadonlySet<Id>; locked: boolean; first: boolean; onTick: (item: Residue) => void }) {
   const app = useApp();
   const projects = useQuery(app.projects).data;
   const agents = useQuery(app.agents).data;
@@ -88,7 +93,7 @@ function Report({ plan, any, ticked, locked, onTick }: { plan: Plan; any: boolea
     return [owner, project].filter(Boolean).join(" in ");
   };
   if (plan.groups.length === 0) return <p className="cleanup-empty muted" data-testid={ids.cleanupEmpty}>{any ? "Nothing of what you chose is left behind." : "Nothing is left behind. All that was made has gone with its reason."}</p>;
-  return <ResidueList groups={plan.groups} ticked={ticked} locked={locked} whose={whose} onTick={onTick} />;
+  return <ResidueList groups={plan.groups} ticked={ticked} locked={locked} whose={whose} first={first} onTick={onTick} />;
 }
 
 interface FilterProps {

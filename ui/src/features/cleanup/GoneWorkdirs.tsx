@@ -41,7 +41,8 @@ function Gone({ workdir, project }: { workdir: Workdir; project: string }) {
     setError(null);
     try {
       const back = await app.workdirs.restore(workdir);
-      app.tell([`${plain(workdir.name)} is back in ${plain(back.path)}.`, ...back.notes.map(plain)].join(" "));
+      // That it left this list says that it is back; what else there is to know needs words.
+      if (back.notes.length > 0) app.tell([`${plain(workdir.name)} is back.`, ...back.notes.map(plain)].join(" "));
     } catch (reason) {
       setError(toBackendError(reason));
     }

@@ -1,4 +1,4 @@
-import { type KeyboardEvent, memo, useState } from "react";
+import { type KeyboardEvent, memo, useEffect, useRef, useState } from "react";
 import type { Id, Residue, ResidueKind } from "../../generated/api";
 import { KINDS, sizeOf, verdictOf } from "../../state/residue-words";
 import { Button } from "../../shared/Button";
@@ -14,19 +14,27 @@ interface Props {
   ticked: ReadonlySet<Id>;
   locked: boolean;
   whose: (item: Residue) => string;
+  /** It was not on show before since the dialog opened. */
+  first: boolean;
   onTick: (item: Residue) => void;
 }
 
 /** The report: by kind, and of each thing whether it may go and why. */
-export function ResidueList({ groups, ticked, locked, whose, onTick }: Props) {
+export function ResidueList({ groups, ticked, locked, whose, first, onTick }: Props) {
+  // The report comes after the dialog has opened, which left the keyboard at its tabs; those who went elsewhere meanwhile stay there.
+  const list = useRef<HTMLDivElement>(null);
+  useEffect(() => {
+    if (first && document.activeElement?.getAttribute("role") === "tab") list.current!.focus({ preventScroll: true });
+    // Once: who comes back to the tab by its key stays there.
+  }, []);
   return (
-    <div className="residue-list" tabIndex={0} aria-label="What is left behind" data-autofocus data-testid={ids.cleanupList} onKeyDown={moveBetweenBoxes}>
+    <div ref={list} className="residue-list" tabIndex={0} aria-label="What is left behind" data-autofocus data-testid={ids.cleanupList} onKeyDown={moveBetweenBoxes}>
       {groups.map((group) => <Group key={group.kind} {...group} ticked={ticked} locked={locked} whose={whose} onTick={onTick} />)}
     </div>
   );
 }
 
-type GroupProps = Props["groups"][number] & Omit<Props, "groups">;
+type GroupProps = Props["groups"][number] & Omit<Props, "groups" | "first">;
 
 function Group({ kind, items, total, ticked, locked, whose, onTick }: GroupProps) {
   const [most, setMost] = useState(STEP);

@@ -13,6 +13,7 @@ export interface Plan {
   groups: { kind: ResidueKind; items: Residue[]; total: Total }[];
   /** What would go now. */
   goes: Total;
+  ids: Id[];
   /** Those of them that go on the user's word alone. */
   consent: Id[];
   /** What could go on the user's word, and has it not. */
@@ -29,7 +30,7 @@ export function planOf(report: readonly Residue[], { kinds, project }: Scope, ti
     return { kind, items, total: totalOf(items) };
   }).filter(({ items }) => items.length > 0);
   return {
-    groups, goes: totalOf(goes), consent: consent.map(({ id }) => id),
+    groups, goes: totalOf(goes), ids: goes.map(({ id }) => id), consent: consent.map(({ id }) => id),
     askable: looked.filter(({ verdict }) => verdict === "needs_consent").length - consent.length, blocked: looked.filter(({ verdict }) => verdict === "blocked").length,
   };
 }

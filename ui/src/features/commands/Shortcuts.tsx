@@ -9,7 +9,7 @@ export function ShortcutsDialog() {
   const app = useApp();
   return (
     <Dialog title="Keyboard shortcuts" width="large" testid={ids.shortcuts} onClose={app.closeDialog}>
-      <div className="shortcut-groups">
+      <div className="shortcut-groups" tabIndex={0} role="group" aria-label="All shortcuts" data-autofocus>
         <div>
           <Group title="Window" />
           <Group title="Terminal" />

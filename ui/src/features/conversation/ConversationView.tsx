@@ -2,12 +2,13 @@
 
 import { type KeyboardEvent, useCallback, useEffect, useEffectEvent, useLayoutEffect, useMemo, useRef, useState } from "react";
 import "./conversation.css";
-import type { Agent, Message, Task, Turn } from "../../generated/api";
+import type { Agent, Ask, Message, Task, Turn } from "../../generated/api";
 import { useApp } from "../../state/app";
 import { isTurnOver } from "../../state/ask-words";
-import { NO_ASKS } from "../../state/asks";
+import { nothing } from "../../state/listed";
 import { useQuery } from "../../state/query";
 import { useStore } from "../../state/store";
+import { usageBrief } from "../../state/usage-words";
 import { useWatched } from "../../state/watched";
 import { Button } from "../../shared/Button";
 import { ErrorText } from "../../shared/ErrorText";
@@ -30,9 +31,10 @@ export function ConversationView({ agent, focused, visible }: Props) {
   const { conversations } = app;
   const { data, error, loading } = useWatched(conversations.turns, agent.id);
   const inbox = useWatched(conversations.inboxes, agent.id).data ?? NO_MESSAGES;
-  const asks = (useStore(app.asks.state)[agent.project] ?? NO_ASKS).asks;
-  const tasks = useStore(app.work.state)[agent.project]?.tasks ?? NO_TASKS;
+  const asks = (useStore(app.asks.state)[agent.project] ?? nothing<Ask>()).items;
+  const tasks = useStore(app.work.state)[agent.project]?.items ?? NO_TASKS;
   const now = useNow();
+  const used = usageBrief(agent.usage);
   const field = useRef<HTMLTextAreaElement>(null);
 
   const turns = useMemo(() => [...(data ?? NO_TURNS)].reverse(), [data]);
@@ -74,6 +76,9 @@ export function ConversationView({ agent, focused, visible }: Props) {
             <TurnItem key={turn.id} agent={agent} turn={turn} ask={turn.ask === null ? undefined : askOf.get(turn.ask)} tasks={taskOf} lastOfAsk={turn.ask !== null && lastOfAsk.get(turn.ask) === turn.id}
               messages={messagesOf(turn, messageOf)} now={isTurnOver(turn) ? Math.floor(now / 60_000) * 60_000 + 59_999 : now} onAskAgain={askAgain} onOpenUrl={openUrl} />
           ))}
+          {used !== null && turns.length > 0 && (
+            <p className="muted conversation-usage"><button type="button" className="link" title="What the agents of the project have used" onClick={() => app.open({ kind: "usage", project: agent.project })} data-testid={ids.conversationUsage}>{plain(agent.name)} has used {used}</button></p>
+          )}
           {data && turns.length === 0 && <Beginning agent={agent} />}
           {!data && !error && <p className="muted conversation-loading" role="status">Loading…</p>}
           {error && (

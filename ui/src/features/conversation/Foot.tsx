@@ -74,7 +74,7 @@ export function Foot({ agent, current, field, onSent, now }: Props) {
 /** Ends what the agent is at: the ask that its turn serves, or, when nobody asked, the agent's turn. */
 function StopButton({ agent, turn }: { agent: Agent; turn: Turn }) {
   const app = useApp();
-  const asks = useStore(app.asks.state)[agent.project]?.asks;
+  const asks = useStore(app.asks.state)[agent.project]?.items;
   const cancelling = useStore(app.asks.cancelling);
   const busy = useStore(app.view).busy[agent.id];
   const ask = turn.ask === null ? undefined : asks?.find(({ id }) => id === turn.ask);

@@ -3,6 +3,8 @@ import type { Agent, Ask, Message, Task, Turn } from "../../generated/api";
 import { useApp } from "../../state/app";
 import { askOutcome, isAskOver, isTurnOver, messageKind, turnHeading, turnState } from "../../state/ask-words";
 import { Button, IconButton } from "../../shared/Button";
+import { usageBrief, usageDetails } from "../../state/usage-words";
+import { CopyButton } from "../../shared/CopyButton";
 import { Elapsed } from "../../shared/Elapsed";
 import { Icon, type IconName } from "../../shared/Icon";
 import { LongText } from "../../shared/LongText";
@@ -33,14 +35,7 @@ export const TurnItem = memo(function TurnItem({ agent, turn, ask, tasks, messag
   const { word, tone } = turnState(turn);
   const over = isTurnOver(turn);
   const answer = turn.final ?? "";
-  const copy = async () => {
-    try {
-      await app.backend.writeClipboard(answer);
-      app.tell("The answer was copied.");
-    } catch (reason) {
-      app.report(reason);
-    }
-  };
+  const used = usageBrief(turn.usage);
   return (
     <article className={`turn ${turn.state}`} data-testid={ids.turn} data-turn={turn.id} data-state={turn.state} data-kind={turn.kind} aria-label={turnHeading(turn, ask)}>
       <header className="turn-head">
@@ -64,7 +59,8 @@ export const TurnItem = memo(function TurnItem({ agent, turn, ask, tasks, messag
       {over && (
         <footer className="turn-foot">
           {turn.run !== null && <PastSteps turn={turn} onOpenUrl={onOpenUrl} />}
-          {answer !== "" && <Button look="quiet" icon="copy" onClick={() => void copy()} testid={ids.turnCopy}>Copy</Button>}
+          {answer !== "" && <CopyButton look="quiet" label="Copy" title="Copy the answer" copy={() => app.copy(answer)} testid={ids.turnCopy} />}
+          {used !== null && <span className="muted turn-usage" title={usageDetails(turn.usage!).join("\n")} data-testid={ids.turnUsage}>{used}</span>}
         </footer>
       )}
     </article>

@@ -23,7 +23,7 @@ export function LimitsDialog() {
       <p className="muted">A limit belongs to a profile: all its agents wait together, and others go on. Nothing is discarded; when it is over, they go on by themselves, one after the other.</p>
       {error && <div className="limits-error"><ErrorText error={error} /><Button busy={loading} onClick={() => void app.limits.all.refresh()}>Try again</Button></div>}
       {!limits && !error && <p className="muted" role="status">Loading…</p>}
-      {limits?.length === 0 && <p data-testid={ids.limitsEmpty} className="limits-none"><Icon name="check" /> No profile is at a limit.</p>}
+      {limits?.length === 0 && !error && <p data-testid={ids.limitsEmpty} className="limits-none"><Icon name="check" /> No profile is at a limit.</p>}
       <ul className="limits">{limits?.map((limit) => <LimitItem key={limit.profile} limit={limit} />)}</ul>
     </Dialog>
   );

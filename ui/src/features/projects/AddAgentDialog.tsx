@@ -1,6 +1,6 @@
 // Three clicks: the button that opened this, a profile, Start. Or Enter: the first profile that can be started is picked already.
 
-import { type KeyboardEvent, useEffect, useMemo, useState } from "react";
+import { type KeyboardEvent, useEffect, useMemo, useRef, useState } from "react";
 import { type BackendError, toBackendError } from "../../backend/backend";
 import type { AgentMode, Id } from "../../generated/api";
 import { freeName, useApp } from "../../state/app";
@@ -9,7 +9,7 @@ import { Button } from "../../shared/Button";
 import { Dialog } from "../../shared/Dialog";
 import { ErrorText } from "../../shared/ErrorText";
 import { ids } from "../../shared/testids";
-import { AgentFields, type Fields } from "./AgentFields";
+import { AgentFields, type Fields, workdirOf } from "./AgentFields";
 import { type Choice, choicesOf } from "./choices";
 
 interface Props { project: Id; beside: boolean }
@@ -23,11 +23,18 @@ export function AddAgentDialog({ project, beside }: Props) {
   const [picked, setPicked] = useState<string | null>(null);
   const [typedName, setTypedName] = useState<string | null>(null);
   const [mode, setMode] = useState<AgentMode>("terminal");
-  const [fields, setFields] = useState<Fields>({ role: "", workdir: "" });
+  const [fields, setFields] = useState<Fields>({ role: "", where: "root", workdir: "" });
   const [busy, setBusy] = useState(false);
   const [error, setError] = useState<BackendError | null>(null);
 
   useEffect(() => void app.detected.refresh(), [app]);
+  const open = useRef(true);
+  useEffect(() => {
+    open.current = true;
+    return () => {
+      open.current = false;
+    };
+  }, []);
 
   const choices = useMemo(() => choicesOf(profiles.data ?? [], detected.data ?? null), [profiles.data, detected.data]);
   const usable = choices.filter(({ problem }) => problem === null);
@@ -35,18 +42,22 @@ export function AddAgentDialog({ project, beside }: Props) {
   const taken = useMemo(() => new Set(agents?.filter((agent) => agent.project === project).map(({ name }) => name)), [agents, project]);
   const name = typedName ?? (choice ? freeName(choice.stem, taken) : "");
 
+  const complete = name.trim() !== "" && (fields.where !== "other" || fields.workdir.trim() !== "");
+
   const pick = (each: Choice) => {
     if (each.key !== choice?.key) setTypedName(null);
     setPicked(each.key);
     setError(null);
   };
   const start = async () => {
-    if (!choice?.source || name.trim() === "" || busy) return;
+    if (!choice?.source || !complete || busy) return;
     setBusy(true);
     setError(null);
     try {
-      await app.addAgent({ project, name: name.trim(), profile: choice.source, mode, role: fields.role.trim(), workdir: fields.workdir.trim(), beside });
+      await app.addAgent({ project, name: name.trim(), profile: choice.source, mode, role: fields.role.trim(), workdir: workdirOf(fields), beside });
     } catch (reason) {
+      // Making a worktree may take long enough for the dialog to be closed meanwhile.
+      if (!open.current) return app.report(reason, `${name.trim()} could not be added.`);
       setError(toBackendError(reason));
       setBusy(false);
     }
@@ -61,7 +72,7 @@ export function AddAgentDialog({ project, beside }: Props) {
             onChange={(event) => { setTypedName(event.target.value); setError(null); }} />
         </label>
         <Button onClick={app.closeDialog}>Cancel</Button>
-        <Button look="primary" icon={mode === "terminal" ? "play" : "plus"} type="submit" busy={busy} disabled={!choice || name.trim() === ""} testid={ids.addAgentStart}>{mode === "terminal" ? "Start" : "Add"}</Button>
+        <Button look="primary" icon={mode === "terminal" ? "play" : "plus"} type="submit" busy={busy} disabled={!choice || !complete} testid={ids.addAgentStart}>{mode === "terminal" ? "Start" : "Add"}</Button>
       </>}>
       <div className="choices" role="radiogroup" aria-label="What to start" onKeyDown={moveBetweenChoices}>
         {choices.map((each) => (
@@ -76,7 +87,8 @@ export function AddAgentDialog({ project, beside }: Props) {
           <button type="button" className="link" onClick={() => app.open({ kind: "settings", page: "profiles" })}>add a profile</button> for a program of your own.
         </p>
       )}
-      <AgentFields mode={mode} onMode={setMode} fields={fields} onFields={(part) => { setFields({ ...fields, ...part }); setError(null); }} />
+      <AgentFields name={name} mode={mode} onMode={setMode} fields={fields} onFields={(part) => { setFields({ ...fields, ...part }); setError(null); }} />
+      {busy && fields.where === "new" && <p className="muted" role="status">Making the worktree. It goes on when you close this.</p>}
       {error && <ErrorText error={error} />}
     </Dialog>
   );

@@ -5,22 +5,37 @@ import type { AgentMode } from "../../generated/api";
 import { useApp } from "../../state/app";
 import { Button } from "../../shared/Button";
 import { ids } from "../../shared/testids";
+import { plain } from "../../shared/text";
 
-export interface Fields { role: string; workdir: string }
+export type Where = "root" | "new" | "other";
+
+export interface Fields { role: string; where: Where; workdir: string }
+
+/** As a new agent is asked for: nothing stands for the project's root. */
+export function workdirOf({ where, workdir }: Fields): string {
+  return where === "root" ? "" : where === "new" ? "new" : workdir.trim();
+}
 
 const MODES: { mode: AgentMode; title: string; note: string }[] = [
   { mode: "terminal", title: "Terminal", note: "The program in a pane, as in any terminal." },
   { mode: "headless", title: "Headless", note: "A conversation: you ask, it answers when it is done." },
 ];
 
+const PLACES: { where: Where; title: string; note: string }[] = [
+  { where: "root", title: "Your checkout", note: "The project's root, beside you." },
+  { where: "new", title: "New workdir", note: "A branch and a worktree of its own." },
+  { where: "other", title: "Another directory", note: "One that you choose." },
+];
+
 interface Props {
+  name: string;
   mode: AgentMode;
   onMode: (mode: AgentMode) => void;
   fields: Fields;
   onFields: (part: Partial<Fields>) => void;
 }
 
-export function AgentFields({ mode, onMode, fields, onFields }: Props) {
+export function AgentFields({ name, mode, onMode, fields, onFields }: Props) {
   const app = useApp();
   const [picking, setPicking] = useState(false);
   const browse = async () => {
@@ -45,23 +60,33 @@ export function AgentFields({ mode, onMode, fields, onFields }: Props) {
           </label>
         ))}
       </fieldset>
+      <fieldset className="modes places">
+        <legend className="muted">Where it works</legend>
+        {PLACES.map((each) => (
+          <label key={each.where} className={`mode ${each.where === fields.where ? "picked" : ""}`} data-testid={ids.addAgentWhere} data-where={each.where}>
+            <input type="radio" name="where" checked={each.where === fields.where} onChange={() => onFields({ where: each.where })} />
+            <span><b>{each.title}</b> <span className="muted">{each.note}</span></span>
+          </label>
+        ))}
+      </fieldset>
+      {fields.where === "new" && <p className="muted place-note">It makes the branch <code className="mono">carillon/{plain(name.trim()) || "…"}</code>, and a worktree for it in Carillon's own directory. Its set-up runs as a task, where the project's <code className="mono">carillon.toml</code> names one.</p>}
+      {fields.where === "other" && (
+        <label className="field">
+          <span>Directory that it works in</span>
+          <span className="field-row">
+            <input className="input mono" value={fields.workdir} placeholder="/home/you/src/project" spellCheck={false} autoComplete="off" data-testid={ids.addAgentWorkdir}
+              onChange={(event) => onFields({ workdir: event.target.value })} />
+            <Button icon="folder" busy={picking} onClick={() => void browse()}>Browse…</Button>
+          </span>
+        </label>
+      )}
       <details className="more-fields" data-testid={ids.addAgentMore}>
-        <summary>Role and directory{fields.role.trim() !== "" || fields.workdir.trim() !== "" ? "" : <span className="muted"> · none, the project's root</span>}</summary>
-        <div className="more-inside">
-          <label className="field">
-            <span>Role: what it is told to be</span>
-            <textarea className="input" rows={3} value={fields.role} placeholder="You review changes. You say what is wrong and leave the mending to others." data-testid={ids.addAgentRole}
-              onChange={(event) => onFields({ role: event.target.value })} />
-          </label>
-          <label className="field">
-            <span>Directory that it works in</span>
-            <span className="field-row">
-              <input className="input mono" value={fields.workdir} placeholder="The project's root" spellCheck={false} autoComplete="off" data-testid={ids.addAgentWorkdir}
-                onChange={(event) => onFields({ workdir: event.target.value })} />
-              <Button icon="folder" busy={picking} onClick={() => void browse()}>Browse…</Button>
-            </span>
-          </label>
-        </div>
+        <summary>Role{fields.role.trim() === "" && <span className="muted"> · none</span>}</summary>
+        <label className="field more-inside">
+          <span>What it is told to be</span>
+          <textarea className="input" rows={3} value={fields.role} placeholder="You review changes. You say what is wrong and leave the mending to others." data-testid={ids.addAgentRole}
+            onChange={(event) => onFields({ role: event.target.value })} />
+        </label>
       </details>
     </>
   );

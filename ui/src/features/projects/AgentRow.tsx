@@ -5,6 +5,7 @@ import { useQuery } from "../../state/query";
 import { useStore } from "../../state/store";
 import { isUp, wakeWords } from "../../state/ask-words";
 import { useAwaited } from "../../state/awaited";
+import { usageBrief } from "../../state/usage-words";
 import type { AgentWork } from "../../state/work-state";
 import { agentState } from "../../state/words";
 import { Badge } from "../../shared/Badge";
@@ -12,7 +13,7 @@ import { IconButton } from "../../shared/Button";
 import { Dot } from "../../shared/Dot";
 import { Flag } from "../../shared/Badge";
 import { ids } from "../../shared/testids";
-import { plural } from "../../shared/text";
+import { capital, plain, plural } from "../../shared/text";
 
 export function AgentRow({ agent, work }: { agent: Agent; work: AgentWork }) {
   const app = useApp();
@@ -28,6 +29,7 @@ export function AgentRow({ agent, work }: { agent: Agent; work: AgentWork }) {
   const wake = agent.wake?.given_up ? wakeWords(agent, 0) : null;
   // What is new is worth more of a narrow row than what never changes, and somebody who is needed more than any count.
   const flagged = attention || wake !== null;
+  const used = usageBrief(agent.usage);
   const badges = work.queued + work.ended + agent.queued + (flagged ? 1 : 0);
   const note = waiting ?? (badges === 0 && profile && profile.name !== agent.name ? profile.name : "");
   const start = () => {
@@ -36,7 +38,7 @@ export function AgentRow({ agent, work }: { agent: Agent; work: AgentWork }) {
   };
   return (
     <li className="row agent-row" data-testid={ids.agent} data-name={agent.name} data-state={agent.state}>
-      <button type="button" className="row-main" data-row aria-current={current || undefined} title={`${agent.name}: ${word}${waiting ? `, ${waiting}` : ""}\n${agent.workdir}`} onClick={() => void app.show(agent)}>
+      <button type="button" className="row-main" data-row aria-current={current || undefined} title={[`${agent.name}: ${word}${waiting ? `, ${waiting}` : ""}`, agent.workdir, agent.held_back ? capital(plain(agent.held_back)) : "", used === null ? "" : `Used: ${used}`].filter(Boolean).join("\n")} onClick={() => void app.show(agent)}>
         <Dot tone={tone} word={word} testid={ids.agentState} />
         <span className="row-name">{agent.name}</span>
         {attention && <Flag icon="warn" word="Needs attention" tone="attention" title={`${agent.name} sits on a prompt of its own`} testid={ids.agentAttention} />}

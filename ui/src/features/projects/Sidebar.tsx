@@ -4,6 +4,7 @@ import type { Agent, Project } from "../../generated/api";
 import { useApp } from "../../state/app";
 import { useQuery } from "../../state/query";
 import { useStore } from "../../state/store";
+import { usageBrief } from "../../state/usage-words";
 import { NO_WORK, useProjectWorkState } from "../../state/work-state";
 import { Badge } from "../../shared/Badge";
 import { Button, IconButton } from "../../shared/Button";
@@ -42,6 +43,7 @@ export function Sidebar() {
 function ProjectItem({ project, shown, agents }: { project: Project; shown: boolean; agents: Agent[] }) {
   const app = useApp();
   const work = useProjectWorkState(project.id);
+  const used = usageBrief(project.usage);
   const add = () => {
     void app.showProject(project.id);
     app.open({ kind: "add_agent", project: project.id, beside: true });
@@ -50,7 +52,7 @@ function ProjectItem({ project, shown, agents }: { project: Project; shown: bool
   return (
     <section className={`project ${shown ? "shown" : ""}`} aria-label={project.name} data-testid={ids.project} data-name={project.name}>
       <div className="row project-row">
-        <button type="button" className="row-main" data-row aria-current={shown || undefined} title={project.root} onClick={() => void app.showProject(project.id)}>
+        <button type="button" className="row-main" data-row aria-current={shown || undefined} title={used === null ? project.root : `${project.root}\nUsed: ${used}`} onClick={() => void app.showProject(project.id)}>
           <span className="row-name">{project.name}</span>
           {work.running > 0 && (
             <Badge icon="running" word="running" count={work.running} small title={`${plural(work.running, "task")} running`} testid={ids.projectRunning} />

@@ -1,4 +1,3 @@
-import type { ReactNode } from "react";
 import "./settings.css";
 import type { Id, Settings } from "../../generated/api";
 import { useApp } from "../../state/app";
@@ -7,8 +6,10 @@ import { Button } from "../../shared/Button";
 import { Dialog } from "../../shared/Dialog";
 import { ErrorText } from "../../shared/ErrorText";
 import { ids } from "../../shared/testids";
+import { AutostartRow, UpdateRows } from "./DesktopRows";
 import { DoctorPage } from "./DoctorPage";
 import { ProfilesPage } from "./ProfilesPage";
+import { Row } from "./Row";
 
 export const FONT_SIZE = { min: 8, max: 32, usual: 13 };
 export const SCROLLBACK = { min: 0, max: 100_000 };
@@ -67,19 +68,9 @@ function GeneralPage() {
         <Select value={settings.clipboard_write} testid={ids.settingsClipboard} label="Programs that write the clipboard" onChange={(clipboard_write) => save({ clipboard_write })}
           options={[["ask", "Ask each time"], ["allow", "Allow"], ["deny", "Never"]]} />
       </Row>
+      <AutostartRow />
+      <UpdateRows />
       {info && <p className="muted about">Carillon {info.version} · data in <span className="mono">{info.home}</span></p>}
-    </div>
-  );
-}
-
-function Row({ title, note, children }: { title: string; note: string; children: ReactNode }) {
-  return (
-    <div className="settings-row">
-      <div>
-        <p className="settings-title">{title}</p>
-        <p className="muted">{note}</p>
-      </div>
-      {children}
     </div>
   );
 }

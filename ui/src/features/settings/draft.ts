@@ -12,6 +12,8 @@ export interface Draft {
   /** Of variables that are there: a new value, or null for one that is to go. */
   changed: Readonly<Record<string, string | null>>;
   added: readonly NewVariable[];
+  /** Headless turns at once, as it was typed; nothing for any number. */
+  concurrency: string;
   policy: Policy;
   prefixes: readonly string[];
 }
@@ -25,7 +27,7 @@ export const ACCOUNTS: Partial<Record<AdapterName, { name: string; note: string 
 };
 
 export function draftOf(profile: Profile): Draft {
-  return { program: profile.program, args: joinArguments(profile.args), changed: {}, added: [], policy: profile.policy, prefixes: profile.allow_prefixes };
+  return { program: profile.program, args: joinArguments(profile.args), changed: {}, added: [], concurrency: String(profile.concurrency ?? ""), policy: profile.policy, prefixes: profile.allow_prefixes };
 }
 
 /** Only what differs; null when nothing does. */
@@ -37,6 +39,9 @@ export function changeOf(profile: Profile, draft: Draft): (Partial<ProfileSet> &
   if (draft.program.trim() !== profile.program) change.program = draft.program.trim();
   if (!same(args, profile.args)) change.args = args;
   if (Object.keys(env).length > 0) change.env = env;
+  // Nought takes the bound away.
+  const concurrency = Number(draft.concurrency.trim());
+  if (concurrency !== (profile.concurrency ?? 0)) change.concurrency = concurrency;
   if (draft.policy !== profile.policy) change.policy = draft.policy;
   if (!same(draft.prefixes, profile.allow_prefixes)) change.allow_prefixes = [...draft.prefixes];
   return Object.keys(change).length === 0 ? null : { profile: profile.id, ...change };
@@ -45,6 +50,7 @@ export function changeOf(profile: Profile, draft: Draft): (Partial<ProfileSet> &
 /** Why it cannot be sent as it is; null when it can. */
 export function problemOf(profile: Profile, draft: Draft): string | null {
   if (draft.program.trim() === "") return "A profile needs a program.";
+  if (!/^([1-9]\d{0,2}|1000|)$/.test(draft.concurrency.trim())) return "Turns at once are a number from 1 to 1000, or nothing for any number.";
   const names = draft.added.map(({ name }) => name.trim());
   for (const [at, name] of names.entries()) {
     if (name === "") {

@@ -1,7 +1,8 @@
 import type { Task } from "../../generated/api";
 import { useApp } from "../../state/app";
-import { isOver } from "../../state/words";
+import { commandLine, isOver } from "../../state/words";
 import { IconButton } from "../../shared/Button";
+import { CopyButton } from "../../shared/CopyButton";
 import { ids } from "../../shared/testids";
 import { usePending } from "./TaskMark";
 
@@ -25,7 +26,7 @@ export function TaskActions({ task, tabIndex, keys = false, openPane = true }: P
       {isOver(task)
         ? <IconButton icon="retry" label={named("Retry", "R")} tabIndex={tabIndex} busy={pending !== null} onClick={() => void app.retryTask(task)} testid={ids.taskRetry} />
         : <IconButton icon="stop" label={named("Cancel", "C")} tabIndex={tabIndex} busy={pending !== null} onClick={() => void app.cancelTask(task)} testid={ids.taskCancel} />}
-      <IconButton icon="copy" className="spare" label={named("Copy the command", "Y")} tabIndex={tabIndex} onClick={() => void app.copyCommand(task)} testid={ids.taskCopy} />
+      <CopyButton look="sign" className="spare" label={named("Copy the command", "Y")} tabIndex={tabIndex} copy={() => app.copy(commandLine(task))} testid={ids.taskCopy} />
       {openPane && <IconButton icon="beside" label={named("Open the log in a pane", "O")} tabIndex={tabIndex} onClick={() => void app.showLog(task)} testid={ids.taskOpenPane} />}
     </>
   );

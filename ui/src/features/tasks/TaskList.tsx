@@ -74,7 +74,7 @@ export function TaskList({ project, tasks, places, ownerOf, ref }: Props) {
       box.current = element;
       if (typeof ref === "function") ref(element);
       else if (ref) ref.current = element;
-    }} className="task-list" data-panel-list role="listbox" tabIndex={0} aria-label="Tasks" aria-activedescendant={at >= 0 ? `task-${chosen}` : undefined}
+    }} className="task-list" data-panel-list role="grid" tabIndex={0} aria-label="Tasks" aria-activedescendant={at >= 0 ? `task-${chosen}` : undefined}
       data-testid={ids.tasksList} onScroll={measure} onKeyDown={keyDown}
       onFocus={(event) => event.target === event.currentTarget && at < 0 && tasks[0] && choose(tasks[0])}>
       <div className="task-rows" style={{ height: tops.at(-1) ?? 0 }}>

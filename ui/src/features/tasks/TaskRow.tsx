@@ -35,21 +35,23 @@ export const TaskRow = memo(function TaskRow({ task, top, chosen, owner, place, 
   const outcome = taskOutcome(task, pending);
   const bad = !pending && (task.state === "failed" || task.state === "timed_out");
   return (
-    <div id={`task-${task.id}`} role="option" aria-selected={chosen} className="task-row" style={{ top, height: ROW_PX + (withTail ? TAIL_PX : 0) }}
+    <div id={`task-${task.id}`} role="row" aria-selected={chosen} className="task-row" style={{ top, height: ROW_PX + (withTail ? TAIL_PX : 0) }}
       data-testid={ids.taskRow} data-task={task.id} data-state={task.state} title={`${plain(commandLine(task))}\n${OPEN_HINT}`} onClick={() => onChoose(task)} onDoubleClick={() => onOpen(task)}>
-      <div className="task-line">
-        <TaskMark task={task} pending={pending} />
-        <span className="task-name clip">{taskName(task)}</span>
-        <Duration task={task} />
-        <span className="task-buttons" onDoubleClick={(event) => event.stopPropagation()}><TaskActions task={task} tabIndex={-1} keys /></span>
+      <div role="gridcell">
+        <div className="task-line">
+          <TaskMark task={task} pending={pending} />
+          <span className="task-name clip">{taskName(task)}</span>
+          <Duration task={task} />
+          <span className="task-buttons" onDoubleClick={(event) => event.stopPropagation()}><TaskActions task={task} tabIndex={-1} keys /></span>
+        </div>
+        <div className="task-line task-facts muted">
+          <span className={`clip ${bad ? "bad" : ""}`}>{place && !pending ? `${outcome}, ${place}` : outcome}</span>
+          {task.attempt > 1 && <span className="fact">attempt {task.attempt}</span>}
+          <span className="fact clip">{owner}</span>
+          {size > 0 && <span className="fact" data-testid={ids.taskSize}>{byteSize(size)}{task.log_truncated && ", truncated"}</span>}
+        </div>
+        {withTail && <div className="task-tail mono clip" data-testid={ids.taskTail}>{tail?.line ?? ""}</div>}
       </div>
-      <div className="task-line task-facts muted">
-        <span className={`clip ${bad ? "bad" : ""}`}>{place && !pending ? `${outcome}, ${place}` : outcome}</span>
-        {task.attempt > 1 && <span className="fact">attempt {task.attempt}</span>}
-        <span className="fact clip">{owner}</span>
-        {size > 0 && <span className="fact" data-testid={ids.taskSize}>{byteSize(size)}{task.log_truncated && ", truncated"}</span>}
-      </div>
-      {withTail && <div className="task-tail mono clip" data-testid={ids.taskTail}>{tail?.line ?? ""}</div>}
     </div>
   );
 });

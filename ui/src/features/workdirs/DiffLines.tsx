@@ -21,6 +21,11 @@ export function DiffLines({ lines, place }: { lines: readonly DiffLine[]; place:
     observer.observe(box.current!);
     return () => observer.disconnect();
   }, [measure]);
+  // The lines come after the dialog has opened. Whoever has not gone elsewhere in it meanwhile reads them by keyboard.
+  useEffect(() => {
+    const at = document.activeElement;
+    if (at?.closest('[role="dialog"]')?.contains(box.current) && !at.closest(".diff-files")) box.current!.focus({ preventScroll: true });
+  }, []);
   useImperativeHandle(place, () => ({
     goTo: (line) => {
       box.current!.scrollTop = line * ROW_PX;

@@ -1,18 +1,23 @@
 import type { ReactNode } from "react";
-import type { Workdir } from "../../generated/api";
+import type { Task, Workdir } from "../../generated/api";
+import { useApp } from "../../state/app";
 import type { WorkdirWork } from "../../state/workdirs";
+import { sizeOf } from "../../state/residue-words";
+import { useWatched } from "../../state/watched";
 import { isGone, verdictWord, workdirFacts, workdirState } from "../../state/workdir-words";
+import { isOver, taskState } from "../../state/words";
 import { IconButton } from "../../shared/Button";
+import { Elapsed } from "../../shared/Elapsed";
 import { useNow } from "../../shared/hooks";
 import { Icon } from "../../shared/Icon";
 import { ids } from "../../shared/testids";
 import { ago, capital, plain } from "../../shared/text";
 import { WorkdirActions } from "./WorkdirActions";
 
-interface Props { workdir: Workdir; owner: string | null; busy: WorkdirWork | undefined; onClose: () => void }
+interface Props { workdir: Workdir; owner: string | null; busy: WorkdirWork | undefined; setUp: Task | undefined; onClose: () => void }
 
 /** One workdir: what it is, whether it may go and why, and what can be done. */
-export function WorkdirDetail({ workdir, owner, busy, onClose }: Props) {
+export function WorkdirDetail({ workdir, owner, busy, setUp, onClose }: Props) {
   const now = useNow();
   const { word, tone, icon } = workdirState(workdir, busy);
   const gone = isGone(workdir);
@@ -34,9 +39,11 @@ export function WorkdirDetail({ workdir, owner, busy, onClose }: Props) {
           {facts.length > 0 && <Fact name="Work">{facts.join(" · ")}</Fact>}
           {owner !== null && <Fact name={gone ? "Was of" : "Owner"}>{owner}</Fact>}
           <Fact name={gone ? "Was at" : "Path"}><span className="mono breakable">{plain(workdir.path)}</span></Fact>
+          {!gone && <Fact name="Size"><Size workdir={workdir} /></Fact>}
           {gone
             ? <Fact name="Went">{capital(plain(workdir.why ?? "gone"))}, {ago(workdir.ended_ms ?? workdir.created_ms, now)}</Fact>
             : <Fact name="Made">{ago(workdir.created_ms, now)}</Fact>}
+          {setUp && <Fact name="Set-up"><SetUp task={setUp} /></Fact>}
           {verdict && <Fact name="Verdict"><span className={`verdict ${verdict.tone}`}>{verdict.word}</span></Fact>}
         </dl>
         <Sentences texts={workdir.reasons} />
@@ -45,6 +52,26 @@ export function WorkdirDetail({ workdir, owner, busy, onClose }: Props) {
         {workdir.notes.length > 0 && <Sentences texts={workdir.notes} />}
       </div>
     </section>
+  );
+}
+
+function Size({ workdir: { project, path } }: { workdir: Workdir }) {
+  const { data, error } = useWatched(useApp().workdirs.sizes, project);
+  const item = data?.get(path);
+  if (item) return <span data-testid={ids.workdirSize}>{sizeOf(item) || "0 B"}</span>;
+  return <span className="muted" title={error?.message}>{data || error ? "not known" : "measuring…"}</span>;
+}
+
+/** The task that sets a new workdir up: how it stands, and the way to what it says. */
+function SetUp({ task }: { task: Task }) {
+  const app = useApp();
+  const { word, tone } = taskState(task, null);
+  return (
+    <span data-testid={ids.workdirSetUp} data-state={task.state}>
+      <span className={`task-word ${tone}`}>{word}</span>
+      {task.started_ms !== null && <span className="muted"> · <Elapsed since_ms={task.started_ms} until_ms={isOver(task) ? task.ended_ms ?? task.started_ms : null} /></span>}
+      {" "}<button type="button" className="link" onClick={() => void app.showTask(task.project, task.id)}>Show the task</button>
+    </span>
   );
 }
 

@@ -33,6 +33,9 @@ export function WorkdirsPanel({ project, onLeave }: Props) {
   const app = useApp();
   const { data, error, loading } = useWatched(app.workdirs.lists, project);
   const busy = useStore(app.workdirs.busy);
+  const work = useStore(app.work.state)[project];
+  // The set-up of a workdir is the task with the workdir's own id.
+  const tasks = useMemo(() => new Map(work?.items.map((task) => [task.id, task])), [work]);
   const agents = useQuery(app.agents).data;
   const [which, setWhich] = useState<Which>("there");
   const [picked, setPicked] = useState<Id | null>(null);
@@ -99,7 +102,8 @@ export function WorkdirsPanel({ project, onLeave }: Props) {
     else if (key === "x" && actions?.remove) actions.remove();
     else if (key === "r" && actions?.restore) actions.restore();
     else if (key === "t" && actions?.shell) actions.shell();
-    else if (key === "y" && actions) actions.copy();
+    else if (key === "e" && actions?.editor) actions.editor();
+    else if (key === "y" && actions) void actions.copy().then((done) => done && app.tell("The path was copied."));
     else return;
     event.preventDefault();
   };
@@ -119,7 +123,7 @@ export function WorkdirsPanel({ project, onLeave }: Props) {
         <div className="workdirs-room">
           <div ref={list} className="workdirs-list" data-panel-list role="listbox" tabIndex={0} aria-label="Workdirs" aria-activedescendant={chosen ? `workdir-${chosen.id}` : undefined} data-testid={ids.workdirsList}
             onFocus={(event) => event.target === event.currentTarget && at < 0 && rows[0] && setPicked(rows[0].id)}>
-            {rows.slice(0, most).map((workdir) => <WorkdirRow key={workdir.id} workdir={workdir} owner={ownerOf(workdir)} chosen={workdir.id === picked} busy={busy[workdir.id]} now={now} onChoose={open} />)}
+            {rows.slice(0, most).map((workdir) => <WorkdirRow key={workdir.id} workdir={workdir} owner={ownerOf(workdir)} chosen={workdir.id === picked} busy={busy[workdir.id]} setUp={tasks.get(workdir.id)} now={now} onChoose={open} />)}
             {rows.length > most && <Button look="quiet" icon="down" onClick={() => setMost(most + STEP)}>Show {Math.min(STEP, rows.length - most)} more</Button>}
           </div>
           {rows.length === 0 && !error && (
@@ -133,9 +137,9 @@ export function WorkdirsPanel({ project, onLeave }: Props) {
             </div>
           )}
         </div>
-        {rows.length > 0 && !(detail && chosen) && <p className="workdirs-hint muted clip">Enter opens one · D difference · M merge · X remove · G gone ones</p>}
+        {rows.length > 0 && !(detail && chosen) && <p className="workdirs-hint muted clip">Enter opens one · D difference · M merge · T terminal · E editor · X remove · G gone ones</p>}
       </div>
-      {detail && chosen && <WorkdirDetail key={chosen.id} workdir={chosen} owner={ownerOf(chosen)} busy={busy[chosen.id]} onClose={close} />}
+      {detail && chosen && <WorkdirDetail key={chosen.id} workdir={chosen} owner={ownerOf(chosen)} busy={busy[chosen.id]} setUp={tasks.get(chosen.id)} onClose={close} />}
     </div>
   );
 }

@@ -1,8 +1,14 @@
 import { useEffect, useRef, useState } from "react";
 import { type BackendError, toBackendError } from "../../backend/backend";
 import type { Workdir } from "../../generated/api";
-import { useApp } from "../../state/app";
+import { type App, useApp } from "../../state/app";
+import { openPanel } from "../../state/layout";
 import { capital, plain } from "../../shared/text";
+
+function listIsSeen(app: App, { project }: Workdir): boolean {
+  const layout = app.layouts.of(project);
+  return app.view.get().project === project && layout !== null && layout !== undefined && openPanel(layout) === "workdirs";
+}
 
 /**
  * Runs git's work from a dialog. The dialog may be closed meanwhile: the work goes on, the list shows it, and how it went is told.
@@ -25,9 +31,11 @@ export function useGitWork(failed: string) {
     setError(null);
     try {
       const workdir = await call();
+      const seen = open.current && listIsSeen(app, workdir);
       if (open.current) app.closeDialog();
       const notes = workdir.notes.map((note) => capital(/[.!?]$/.test(note) ? plain(note) : `${plain(note)}.`));
-      app.tell([done(workdir), ...notes].join(" "));
+      // Where the list shows it, only what the list does not show needs words.
+      if (!seen || notes.length > 0) app.tell([done(workdir), ...notes].join(" "));
     } catch (reason) {
       if (!open.current) return app.report(reason, failed);
       setError(toBackendError(reason));
