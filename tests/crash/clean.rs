@@ -7,9 +7,9 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 
-use crate::support::{World, alive, wait};
+use crate::support::{CARILLON, World, alive, wait};
 use crate::untouched;
-use crate::workdirs::{commit, git_in, named, new, path, shell_in, world};
+use crate::workdirs::{aged, commit, git_in, named, new, path, shell_in, world};
 
 /// An id that nothing has.
 const NOBODY: &str = "00000000000000000000000000000bad";
@@ -63,14 +63,14 @@ fn run_of(world: &World, task: &Value) -> String {
 }
 
 /// A process with the marker of a run of this engine.
-fn stray(world: &World, run: &str, program: &Path) -> Child {
+pub fn stray(world: &World, run: &str, program: &Path) -> Child {
     let mut command = Command::new(program);
     command.arg("1000").env_clear().env("CARILLON_RUN", run);
     command.env("CARILLON_SOCKET", world.home().join("carillon.sock"));
     command.stdout(Stdio::null()).spawn().unwrap()
 }
 
-fn sleep() -> PathBuf {
+pub fn sleep() -> PathBuf {
     let path = std::env::var_os("PATH").unwrap();
     std::env::split_paths(&path).map(|dir| dir.join("sleep")).find(|sleep| sleep.is_file()).unwrap()
 }
@@ -81,7 +81,12 @@ pub fn applied(world: &World, args: &[&str]) -> Vec<Value> {
 
 #[test]
 fn temp_directories() {
-    let world = world();
+    let mut world = world();
+    world.end(libc::SIGTERM);
+    let mut serve = world.isolated(CARILLON);
+    // What is still in use when its run ends is this test's to clear up.
+    serve.arg("serve").env("CARILLON_BURIAL_PATIENCE_MS", "0");
+    world.start_command(serve);
     let before = untouched::all(&world, &[]);
     world.add_agent("one", "echo up; read -r l; exit 0");
     world.ok(&["agent", "start", "one"]);
@@ -175,7 +180,8 @@ fn directories_of_runs_and_their_logs() {
     );
     let logs = report(&world, "log");
     let shown = logs.iter().find(|item| !item["owner"].is_null()).unwrap();
-    assert_eq!(judged(shown, "is alive").0, "blocked", "the screen of an agent is its own");
+    let of_newest = judged(shown, "among the newest of its agent");
+    assert_eq!(of_newest, ("blocked", true), "the screen of an agent is its own");
     assert_eq!(judged(at(&logs, &log(&new_task)), "can still be fetched back"), ("needs_consent", true));
     assert_eq!(judged(at(&logs, &log(&old_task)), "is over"), ("safe", true));
     let (kept, gone) = (log(&new_task), log(&old_task));
@@ -211,7 +217,7 @@ fn worktrees_branches_and_archives() {
     let world = world();
     let before = untouched::all(&world, &[]);
     let (clean, dirty, kept) =
-        (path(&new(&world, "clean")), path(&new(&world, "dirty")), path(&new(&world, "kept")));
+        (path(&aged(&world, "clean")), path(&new(&world, "dirty")), path(&new(&world, "kept")));
     std::fs::write(dirty.join("open"), vec![1; 5_000]).unwrap();
     // The user works on two of the branches in worktrees of his own.
     let sides = ["clean", "dirty"].map(|name| branch_elsewhere(&world, name));
@@ -326,7 +332,7 @@ fn a_workdir_that_the_ledger_lost_is_not_taken_for_nobodys() {
 }
 
 /// Writes an entry of the journal of creations, as an engine that died leaves it.
-fn husk(world: &World, id: &str, identity_of: &Path) -> PathBuf {
+pub fn husk(world: &World, id: &str, identity_of: &Path) -> PathBuf {
     let place = world.home().join("workdirs/aaaaaa");
     std::fs::create_dir_all(&place).unwrap();
     let place = place.canonicalize().unwrap();

@@ -6,16 +6,16 @@ use std::process::Stdio;
 
 use serde_json::{Value, json};
 
-use crate::clean::{applied, at, branch_elsewhere, make_dir, namespace, report, trash};
-use crate::support::{CARILLON, World, wait};
+use crate::clean::{applied, at, branch_elsewhere, husk, make_dir, namespace, report, sleep, stray, trash};
+use crate::support::{CARILLON, World, alive, send, wait};
 use crate::untouched;
-use crate::workdirs::{commit, git_in, named, new, path, shell_in, world};
+use crate::workdirs::{aged, commit, git_in, named, new, path, shell_in, world};
 
 #[test]
 fn at_each_seam() {
     for seam in carillon_engine::seam::RESIDUE_SEAMS {
         let mut world = world();
-        let (clean, dirty) = (path(&new(&world, "clean")), path(&new(&world, "dirty")));
+        let (clean, dirty) = (path(&aged(&world, "clean")), path(&new(&world, "dirty")));
         std::fs::write(dirty.join("open"), "x").unwrap();
         let unknown: Vec<_> = ["unknown1", "unknown2"].map(|name| namespace(&world).join(name)).into();
         unknown.iter().for_each(|dir| make_dir(dir));
@@ -115,6 +115,37 @@ fn the_sweep_takes_what_is_safe_and_proved_ours_and_nothing_else() {
     assert!(branch("carillon/gone"), "it has a commit of its own");
     assert_eq!(named(&world, "gone")["archive_ref"], Value::Null);
     assert_eq!(untouched::all(&world, &[&clean, &unknown]), before);
+}
+
+#[test]
+fn the_sweep_ends_what_a_dead_supervisor_left_and_clears_husks_of_ours() {
+    let mut world = world();
+    // A creation that is on the ledger, and one that nobody knows.
+    world.fails(&["workdirs", "new", "bad", "--project", "repo", "--base", "no-such"], 1);
+    let known = named(&world, "bad")["id"].as_str().unwrap().to_owned();
+    let ours = husk(&world, &known, Path::new(""));
+    let nobodys = husk(&world, "00000000000000000000000000000bad", Path::new(""));
+    world.add_agent("one", "echo up; sleep 1000");
+    world.ok(&["agent", "start", "one"]);
+    world.wait_for_text("one", "up");
+    let run = world.agent("one")["run"]["id"].as_str().unwrap().to_owned();
+    let started = std::fs::read(world.home().join("runs").join(&run).join("started.json")).unwrap();
+    let started: Value = serde_json::from_slice(&started).unwrap();
+    let parent = |pid: u64| {
+        let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap();
+        stat.rsplit_once(')').unwrap().1.split_whitespace().nth(1).unwrap().parse::<u32>().unwrap()
+    };
+    send(parent(started["pid"].as_u64().unwrap()), libc::SIGKILL);
+    assert_eq!(world.wait_until_over("one")["run"]["state"], "lost");
+    // One that comes to light later, and one that is not of this engine.
+    let mut late = stray(&world, &run, &sleep());
+    let mut foreign = std::process::Command::new(sleep()).arg("1000").spawn().unwrap();
+    sweeps_often(&mut world);
+    assert!(!wait(&mut late).success(), "a signal ended it");
+    world.wait_for("the husk to go", || (!ours.exists()).then_some(()));
+    assert!(nobodys.is_dir() && alive(foreign.id()));
+    foreign.kill().unwrap();
+    foreign.wait().unwrap();
 }
 
 #[test]

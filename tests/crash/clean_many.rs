@@ -8,12 +8,12 @@ use serde_json::{Value, json};
 
 use crate::clean::{applied, make_dir, namespace, trash};
 use crate::support::CARILLON;
-use crate::workdirs::{new, path, shell_in, world};
+use crate::workdirs::{aged, path, shell_in, world};
 
 #[test]
 fn a_word_that_is_not_understood_does_nothing_at_all() {
     let world = world();
-    let dir = path(&new(&world, "clean"));
+    let dir = path(&aged(&world, "clean"));
     let error = world.fails(&["clean", "--apply", "--consent", "0123456789ab"], 1);
     assert!(error["message"].as_str().unwrap().contains("0123456789ab"), "{error}");
     assert!(dir.is_dir(), "what is safe stays as well");
@@ -35,7 +35,7 @@ fn a_word_that_is_not_understood_does_nothing_at_all() {
 #[test]
 fn two_at_once_do_it_once() {
     let world = world();
-    let dirs: Vec<PathBuf> = (0..6).map(|n| path(&new(&world, &format!("n{n}")))).collect();
+    let dirs: Vec<PathBuf> = (0..6).map(|n| path(&aged(&world, &format!("n{n}")))).collect();
     make_dir(&trash(&world).join("one"));
     let start = || {
         let mut command = world.isolated(CARILLON);

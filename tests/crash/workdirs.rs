@@ -28,6 +28,16 @@ pub fn path(workdir: &Value) -> PathBuf {
     PathBuf::from(workdir["path"].as_str().unwrap())
 }
 
+/// As [`new`], and so old that nobody is about to begin in it.
+pub fn aged(world: &World, name: &str) -> Value {
+    let workdir = new(world, name);
+    let id = workdir["id"].as_str().unwrap();
+    crate::clean::ledger(world, &format!("UPDATE workdirs SET created_ms = 1 WHERE id = '{id}'"));
+    let git = std::fs::File::open(path(&workdir).join(".git")).unwrap();
+    git.set_modified(std::time::UNIX_EPOCH + std::time::Duration::from_secs(1_000_000_000)).unwrap();
+    workdir
+}
+
 pub fn named(world: &World, name: &str) -> Value {
     let all = world.ok(&["workdirs", "list"]);
     all.as_array().unwrap().iter().find(|one| one["name"] == name).unwrap_or(&Value::Null).clone()

@@ -14,6 +14,9 @@ pub(crate) fn run(clean: Clean, json: bool) -> Result<ExitCode, ApiError> {
     if !clean.apply && !clean.consent.is_empty() {
         return Err(ApiError::invalid("--consent says what --apply may take away; add --apply"));
     }
+    if !clean.apply && !clean.only.is_empty() {
+        return Err(ApiError::invalid("--only says what --apply may take away; add --apply"));
+    }
     let project = clean.project.map(|project| project_key(Some(project))).transpose()?;
     let mut engine = Connection::open()?;
     if !clean.apply {
@@ -22,7 +25,8 @@ pub(crate) fn run(clean: Clean, json: bool) -> Result<ExitCode, ApiError> {
     }
     let kinds: Vec<String> = clean.kind.into_iter().collect();
     let breaks_off = BreaksOff::on_interrupt(engine.socket());
-    let request = json!({"consent": clean.consent, "kinds": kinds, "project": project});
+    let only = (!clean.only.is_empty()).then_some(clean.only);
+    let request = json!({"consent": clean.consent, "only": only, "kinds": kinds, "project": project});
     let applied = engine.call("residue_apply", request)?;
     drop(breaks_off);
     tell(&applied);

@@ -1,8 +1,9 @@
 //! `carillon uninstall [--data]`: takes away what Carillon keeps, and says what it leaves and why.
 //!
-//! Without `--data` only what a start makes again goes. With it the ledger, the logs and the secrets go as well. Only names that Carillon
-//! gives are touched: a data directory that was chosen by hand may hold the user's own files. It needs that no engine runs and no run is
-//! alive: their directories are in use.
+//! Without `--data` only what a start makes again goes. With it the ledger, the logs and the secrets go as well, and workdirs, their
+//! branches and archives as far as they hold nothing of their own: a workdir with work that is nowhere else is in the way of all of it,
+//! an archive with such work stays. Only names that Carillon gives are touched: a data directory that was chosen by hand may hold the
+//! user's own files. It needs that no engine runs and no run is alive: their directories are in use.
 
 use std::fs::File;
 use std::os::unix::fs::MetadataExt;
@@ -10,6 +11,8 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode};
 
 use carillon_api::{ApiError, Code};
+use carillon_core::plain::plain;
+use carillon_engine::leaving::{Leaving, Stays};
 use carillon_engine::{Config, Paths};
 use carillon_supervisor::Observed;
 use serde_json::{Value, json};
@@ -19,7 +22,10 @@ use crate::outcome::{print, text};
 /// What a start makes again: the copy for AppImages, the web view's files, the window's size, version probes.
 const MADE_AGAIN: [&str; 4] = ["bin", "webview", "window.json", "probe"];
 /// What exists only here: one name, or the beginning of several.
-const DATA: [&str; 7] = ["carillon.db", "carillon.sock", "lock", "runs", "secrets", "envs", "calls"];
+const DATA: [&str; 8] =
+    ["carillon.db", "carillon.sock", "lock", "runs", "secrets", "envs", "calls", "updates.json"];
+/// What the name of a trash begins with.
+const TRASH_PREFIX: &str = carillon_tidy::trash::TRASH_PREFIX;
 /// The temp base of a data directory that was chosen by hand.
 const OWN_TEMP: &str = "t";
 
@@ -37,6 +43,7 @@ pub(crate) fn run(data: bool, json: bool) -> Result<ExitCode, ApiError> {
     if home.is_dir() {
         let _alone = be_alone(&home)?;
         refuse_live_runs(&Paths::under(&home).runs)?;
+        leave(&home, home_is_chosen, data, &mut report)?;
         empty_home(&home, data, &mut report);
     }
     remove_autostart(&mut report);
@@ -75,6 +82,45 @@ fn refuse_live_runs(runs: &Path) -> Result<(), ApiError> {
     Err(refused(&message, "start Carillon and quit with \"Stop them\", then try again"))
 }
 
+/// Workdirs, repositories, temp directories and processes.
+fn leave(home: &Path, home_is_chosen: bool, data: bool, report: &mut Report) -> Result<(), ApiError> {
+    let config = Config {
+        home: home.to_owned(),
+        home_is_chosen,
+        carillon_binary: std::env::current_exe().unwrap_or_default(),
+        from_terminal: true,
+    };
+    let leaving = Leaving::look(&config).map_err(|error| ApiError {
+        code: Code::Failed,
+        message: format!("{error}; nothing was removed"),
+        hint: Some(error.hint()),
+    })?;
+    let in_the_way = if data { leaving.in_the_way() } else { Vec::new() };
+    if !in_the_way.is_empty() {
+        let all: Vec<String> =
+            in_the_way.iter().map(|one| plain(&format!("{}: {}", one.place, one.why))).collect();
+        return Err(refused(
+            &format!("nothing was removed; there is work that is nowhere else:\n  {}", all.join("\n  ")),
+            "start Carillon and merge or remove these workdirs; `carillon workdirs remove` archives first",
+        ));
+    }
+    let taken = leaving.take(data);
+    report.removed.extend(taken.removed.into_iter().map(|(place, bytes)| (PathBuf::from(place), bytes)));
+    if data && home.join("workdirs").exists() {
+        let all: Vec<String> =
+            taken.kept.iter().map(|one| plain(&format!("{}: {}", one.place, one.why))).collect();
+        return Err(refused(
+            &format!("a workdir stays, and so does the ledger:\n  {}", all.join("\n  ")),
+            "see to the reason and try again",
+        ));
+    }
+    let stays = if data { Vec::new() } else { leaving.there() };
+    for Stays { place, why } in taken.kept.into_iter().chain(stays) {
+        keep(PathBuf::from(place), &why, report);
+    }
+    Ok(())
+}
+
 fn refused(message: &str, hint: &str) -> ApiError {
     ApiError { code: Code::Refused, message: message.to_owned(), hint: Some(hint.to_owned()) }
 }
@@ -84,10 +130,19 @@ fn empty_home(home: &Path, data: bool, report: &mut Report) {
         let name = entry.file_name().to_string_lossy().into_owned();
         let is_data = DATA.iter().any(|ours| name == *ours || name.starts_with("carillon.db."))
             || name.starts_with("carillon.db-");
-        if MADE_AGAIN.contains(&name.as_str()) || name == OWN_TEMP || (data && is_data) {
+        if MADE_AGAIN.contains(&name.as_str()) || (data && is_data) {
             remove(&entry.path(), report);
+        } else if name == OWN_TEMP || name.starts_with(TRASH_PREFIX) {
+            // What was in it is told of by itself.
+            remove_hollow(&entry.path(), report);
         } else if is_data {
             keep(entry.path(), "agents, tasks and their output; --data removes it", report);
+        } else if name == "workdirs" && data {
+            remove_empty(&entry.path(), report);
+        } else if name == "workdirs" {
+            keep(entry.path(), "workdirs; --data removes those that hold nothing of their own", report);
+        } else if name == "archives" {
+            keep(entry.path(), "ignored files of workdirs that were removed, such as .env", report);
         } else if name == "demo" {
             keep_or_remove_demo(&entry.path(), data, report);
         } else {
@@ -140,6 +195,26 @@ fn remove_links(home: &Path, report: &mut Report) {
         Ok(to) if to.starts_with(home) => remove(&link, report),
         Ok(_) => keep(link, "it leads to a program that was not installed by Carillon itself", report),
         Err(_) => {}
+    }
+}
+
+/// Removes a folder in which there are only folders.
+fn remove_hollow(folder: &Path, report: &mut Report) {
+    fn clear(folder: &Path) -> bool {
+        let inside = std::fs::read_dir(folder).into_iter().flatten().flatten();
+        // Each is tried, whatever became of the others. A link is no folder.
+        let left = inside.filter(|entry| {
+            let is_folder = entry.file_type().is_ok_and(|kind| kind.is_dir());
+            !(is_folder && clear(&entry.path()))
+        });
+        left.count() == 0 && std::fs::remove_dir(folder).is_ok()
+    }
+    // A directory that stays for a reason may be an empty one.
+    let has_kept = report.kept.iter().any(|(path, _)| path.starts_with(folder));
+    if !has_kept && clear(folder) {
+        report.removed.push((folder.to_owned(), 0));
+    } else {
+        keep(folder.to_owned(), "something in it is in use or not ours to delete", report);
     }
 }
 

@@ -82,17 +82,61 @@ fn tell(workdir: &Value, json: bool, done: &str) -> Result<ExitCode, ApiError> {
             eprintln!("carillon: {note}");
         }
     }
-    Ok(print(workdir, json, |w| {
-        let back = match w["archive_ref"].as_str() {
-            Some(_) => format!("; `carillon workdirs restore {}` brings it back", text(w, "name")),
-            None => String::new(),
-        };
-        format!("{done} {} ({}){back}\n", text(w, "name"), text(w, "state"))
-    }))
+    Ok(print(workdir, json, |w| sentence(w, done)))
+}
+
+/// What became of it. Only what is gone is said to be removed.
+fn sentence(workdir: &Value, done: &str) -> String {
+    let name = text(workdir, "name");
+    let branch = match workdir["branch"].as_str() {
+        Some(_) => format!(" and its branch {}", text(workdir, "branch")),
+        None => String::new(),
+    };
+    let stays = format!("its files in {}{branch} stay", text(workdir, "path"));
+    match (workdir["state"].as_str(), done) {
+        (Some("tombstoned"), _) => {
+            let back = match workdir["archive_ref"].as_str() {
+                Some(_) => format!("; `carillon workdirs restore {name}` brings it back"),
+                None => String::new(),
+            };
+            format!("{done} {name} (tombstoned){back}\n")
+        }
+        (Some("abandoned"), _) => format!("gave {name} up; {stays}\n"),
+        // One that was merged before and is kept.
+        (Some("merged"), "removed") => format!("{name} was merged; {stays}\n"),
+        (_, "merged") => format!("merged {name}; {stays}\n"),
+        (_, done) => format!("{done} {name} ({})\n", text(workdir, "state")),
+    }
 }
 
 fn here() -> Result<String, ApiError> {
     let here = std::env::current_dir()
         .map_err(|e| ApiError::failed(format!("the present directory cannot be read: {e}")))?;
     Ok(here.to_string_lossy().into_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_what_is_gone_is_said_to_be_removed() {
+        let told = |state: &str, archive: Option<&str>, done: &str| {
+            let workdir = json!({
+                "name": "one", "state": state, "path": "/w/one", "branch": "carillon/one", "archive_ref": archive,
+            });
+            sentence(&workdir, done)
+        };
+        let stays = "its files in /w/one and its branch carillon/one stay\n";
+        assert_eq!(told("tombstoned", None, "removed"), "removed one (tombstoned)\n");
+        assert_eq!(
+            told("tombstoned", Some("refs/x"), "merged"),
+            "merged one (tombstoned); `carillon workdirs restore one` brings it back\n"
+        );
+        assert_eq!(told("abandoned", None, "removed"), format!("gave one up; {stays}"));
+        assert_eq!(told("merged", None, "removed"), format!("one was merged; {stays}"));
+        assert_eq!(told("merged", None, "merged"), format!("merged one; {stays}"));
+        assert_eq!(told("active", None, "merged"), format!("merged one; {stays}"));
+        assert_eq!(told("active", None, "restored"), "restored one (active)\n");
+    }
 }
