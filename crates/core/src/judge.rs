@@ -253,6 +253,11 @@ pub enum Reason {
     Unseen(String),
     /// There are files in it.
     HasFiles,
+    /// It was put in its place a short while ago, and nothing was done in it yet.
+    Fresh {
+        /// How long ago, in milliseconds.
+        age_ms: i64,
+    },
     /// It can still be fetched back, for so many milliseconds.
     StillKept {
         /// The rest of its time.
@@ -269,6 +274,12 @@ pub enum Reason {
     Leased,
     /// The run or agent that it belongs to is alive.
     OwnerLives,
+    /// An ask or a turn that is not over needs what it holds.
+    Needed,
+    /// It is among the newest of its agent, which are shown.
+    Shown,
+    /// Tasks that its run started are not over, and may use it.
+    Inherited,
     /// Tasks or asks of it are not over.
     OpenWork(u32),
     /// git is in the middle of something.
@@ -333,6 +344,9 @@ impl fmt::Display for Reason {
             Reason::InnerRepository(path) => write!(f, "there is a repository in it: {path}"),
             Reason::Unseen(why) => write!(f, "it cannot be looked at in full: {why}"),
             Reason::HasFiles => f.write_str("there are files in it"),
+            Reason::Fresh { age_ms } => {
+                write!(f, "nothing was done in it yet, and it was made {} ago", in_short(*age_ms))
+            }
             Reason::StillKept { for_ms } => {
                 write!(f, "it can still be fetched back for {} h", for_ms / 3_600_000)
             }
@@ -349,6 +363,9 @@ impl fmt::Display for Reason {
             Reason::InUse(user) => write!(f, "in use by pid {} ({}): {}", user.pid, user.name, user.how),
             Reason::Leased => f.write_str("a live run holds its lease"),
             Reason::OwnerLives => f.write_str("what it belongs to is alive"),
+            Reason::Needed => f.write_str("an ask or a turn that is not over needs it"),
+            Reason::Shown => f.write_str("it is among the newest of its agent, which shows it"),
+            Reason::Inherited => f.write_str("tasks that its run started are not over, and may use it"),
             Reason::OpenWork(1) => f.write_str("a task or ask of it is not over"),
             Reason::OpenWork(n) => write!(f, "{n} tasks and asks of it are not over"),
             Reason::InOperation(operation) => write!(f, "git is in the middle of {}", operation.in_words()),
@@ -366,6 +383,15 @@ impl fmt::Display for Reason {
             Reason::AgentWorksIn(name) => write!(f, "agent {name} works in it"),
             Reason::Kept => f.write_str("you said that it stays"),
         }
+    }
+}
+
+/// A time of less than some days, as people say it.
+fn in_short(ms: i64) -> String {
+    match ms.max(0) / 1_000 {
+        seconds @ 0..60 => format!("{seconds} s"),
+        seconds @ 60..3_600 => format!("{} min", seconds / 60),
+        seconds => format!("{} h", seconds / 3_600),
     }
 }
 

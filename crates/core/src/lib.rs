@@ -6,7 +6,7 @@
 //! Reading order: [`id`] and [`name`] (identities), [`words`] (projects, profiles, agents),
 //! [`run`] (the machine of one supervised process tree), [`agent`] (what an agent's state is,
 //! seen from its run), [`reconcile`] (what a boot does with what it finds), [`task`], [`turn`], [`ask`],
-//! [`message`] and [`wake`] (who is told, and when), [`workdir`], [`judge`] and [`residue`] (what may go), [`limits`].
+//! [`message`] and [`wake`] (who is told, and when), [`usage`] (tokens and price), [`workdir`], [`judge`] and [`residue`] (what may go), [`limits`].
 //!
 //! Invariants: a terminal state of a run never changes; every `step` names each pair of state and
 //! event, without a wildcard; a verdict is computed from observed facts alone.
@@ -34,6 +34,7 @@ pub mod residue;
 pub mod run;
 pub mod task;
 pub mod turn;
+pub mod usage;
 pub mod wake;
 pub mod words;
 pub mod workdir;

@@ -55,32 +55,46 @@ pub enum Effect {
     ResumeAll,
 }
 
+/// What the user wants of a limit when none holds: there is nothing to try, to hold or to clear.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct NoLimit;
+
+/// A limit, where one holds, and what to do.
+pub type Step = (Option<Limited>, Vec<Effect>);
+
 /// Takes one step. `wanting`: an agent with something to do, which may try. `spread_ms`: a small random
 /// time, so that many do not knock at the same moment.
+///
+/// # Errors
+/// When the user wants something of a limit that does not hold.
 pub fn step(
     state: Option<&Limited>,
     event: Event,
     wanting: Option<&AgentId>,
     now_ms: i64,
     spread_ms: i64,
-) -> (Option<Limited>, Vec<Effect>) {
-    match (state, event) {
+) -> Result<Step, NoLimit> {
+    Ok(match (state, event) {
         (before, Event::Rejected { reason, until_ms }) => {
             // An end that has passed tells nothing, and neither does one that nobody told.
             let told = until_ms.filter(|until| *until > now_ms);
+            // It may have passed while the turn was on its way out. Whoever tried, and is told so once more, is not believed.
+            let tried = before.is_some_and(|limited| limited.probe.is_some());
+            let is_just_over = until_ms.is_some() && told.is_none() && !tried;
             let known = before.and_then(|limited| limited.until_ms).filter(|until| *until > now_ms);
             let until_ms = told.max(known);
             let resume_ms = match until_ms {
                 Some(until) => until + spread_ms,
+                None if is_just_over => now_ms + LIMIT_SPREAD_MS + spread_ms,
                 None => now_ms + LIMIT_PROBE_MS + spread_ms,
             };
             let held = before.is_some_and(|limited| limited.held);
             let since_ms = before.map_or(now_ms, |limited| limited.since_ms);
             (Some(Limited { reason, until_ms, resume_ms, probe: None, held, since_ms }), vec![Effect::Arm])
         }
-        (None, Event::Due | Event::ResumeAsked | Event::HoldAsked | Event::Passed | Event::Cleared) => {
-            (None, vec![])
-        }
+        // A timer, or a turn that began before the limit was over.
+        (None, Event::Due | Event::Passed) => (None, vec![]),
+        (None, Event::ResumeAsked | Event::HoldAsked | Event::Cleared) => return Err(NoLimit),
         (Some(limited), Event::HoldAsked) => {
             (Some(Limited { held: true, probe: None, ..limited.clone() }), vec![])
         }
@@ -95,7 +109,7 @@ pub fn step(
             None => begin(&Limited { held: false, ..limited.clone() }, wanting),
         },
         (Some(_), Event::Passed | Event::Cleared) => (None, vec![Effect::ResumeAll]),
-    }
+    })
 }
 
 /// One tries. When nobody has anything to do, the limit is simply over.
@@ -124,6 +138,16 @@ mod tests {
         AgentId::from_random([n; 16])
     }
 
+    fn step(
+        state: Option<&Limited>,
+        event: Event,
+        wanting: Option<&AgentId>,
+        now_ms: i64,
+        spread_ms: i64,
+    ) -> Step {
+        super::step(state, event, wanting, now_ms, spread_ms).expect("a limit holds, or begins")
+    }
+
     fn rejected(until_ms: Option<i64>) -> Event {
         Event::Rejected { reason: "5-hour limit".to_owned(), until_ms }
     }
@@ -138,8 +162,17 @@ mod tests {
         let (unknown, _) = step(None, rejected(None), None, 1_000, 0);
         let unknown = unknown.expect("limited");
         assert_eq!((unknown.until_ms, unknown.resume_ms), (None, 1_000 + LIMIT_PROBE_MS));
-        let (past, _) = step(None, rejected(Some(900)), None, 1_000, 0);
-        assert_eq!(past.expect("limited").until_ms, None);
+    }
+
+    #[test]
+    fn an_end_that_has_just_passed_is_tried_soon_and_believed_once() {
+        let past = step(None, rejected(Some(900)), None, 1_000, 7).0.expect("limited");
+        assert_eq!((past.until_ms, past.resume_ms), (None, 1_000 + LIMIT_SPREAD_MS + 7));
+        let both = step(Some(&past), rejected(Some(900)), None, 1_100, 0).0.expect("limited");
+        assert_eq!(both.resume_ms, 1_100 + LIMIT_SPREAD_MS, "two turns that ended together");
+        let tries = step(Some(&past), Event::Due, Some(&agent(1)), 3_000, 0).0.expect("still limited");
+        let again = step(Some(&tries), rejected(Some(900)), None, 3_100, 0).0.expect("limited");
+        assert_eq!((again.until_ms, again.resume_ms), (None, 3_100 + LIMIT_PROBE_MS));
     }
 
     #[test]
@@ -170,5 +203,15 @@ mod tests {
         assert_eq!(resumed.1, [Effect::Probe]);
         assert!(!resumed.0.expect("limited").held);
         assert_eq!(step(Some(&held), Event::Cleared, None, 9_000, 0), (None, vec![Effect::ResumeAll]));
+    }
+
+    #[test]
+    fn nothing_can_be_wanted_of_a_limit_that_does_not_hold() {
+        for event in [Event::ResumeAsked, Event::HoldAsked, Event::Cleared] {
+            assert_eq!(super::step(None, event, Some(&agent(1)), 1_000, 0), Err(NoLimit));
+        }
+        for event in [Event::Due, Event::Passed] {
+            assert_eq!(super::step(None, event, Some(&agent(1)), 1_000, 0), Ok((None, vec![])));
+        }
     }
 }

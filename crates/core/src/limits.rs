@@ -42,10 +42,17 @@ pub const SUPERVISOR_PATIENCE_MS: u64 = 5_000;
 pub const SHELL_PROBE_MS: u64 = 5_000;
 /// Time for an agent CLI to tell its version, in milliseconds.
 pub const VERSION_PROBE_MS: u64 = 10_000;
+/// Time for which any other program runs when its profile is tested, in milliseconds.
+pub const TRIAL_MS: u64 = 5_000;
 /// A call of the command line waits so long for an engine that restarts, in milliseconds.
 pub const ENGINE_PATIENCE_MS: u64 = 60_000;
 /// Directories of ended runs that an agent keeps, the newest first.
 pub const RUNS_KEPT_PER_AGENT: usize = 2;
+/// Starts of one task or agent of which nothing ever began, in one life of the engine, before they count as
+/// failed.
+pub const NEVER_BEGAN_TRIES: u32 = 4;
+/// Times that the loop tries what it could not write down, before it leaves that to the next start.
+pub const EVENT_TRIES: u32 = 8;
 /// Tasks of one project that run at a time, unless its `carillon.toml` says otherwise.
 pub const TASKS_PER_PROJECT: u32 = 8;
 /// Most tasks of one project that its `carillon.toml` may let run at a time.
@@ -95,6 +102,12 @@ pub const TURN_OUTPUT_MAX_BYTES: u64 = 32 * 1024 * 1024;
 pub const CHILD_TAIL_BYTES: u64 = 4 * 1024;
 /// Most messages that one turn carries; the rest is the next turn's.
 pub const MESSAGES_PER_TURN: usize = 500;
+/// Most bytes of messages that one turn carries, unless a single one is larger.
+pub const MESSAGE_BYTES_PER_TURN: usize = 1024 * 1024;
+/// The same after a wake that failed: a line of a plain terminal takes 4,095 with the words around them.
+pub const MESSAGE_BYTES_AFTER_FAILURE: usize = 3_000;
+/// Notes of one agent that may wait at a time; one more is refused.
+pub const NOTES_WAITING_MAX: u32 = 1_000;
 /// Wakes in a row that may fail before they are given up.
 pub const WAKE_ATTEMPTS: u32 = 6;
 /// Pause after the first failed wake, in milliseconds; each further one is twice as long.
@@ -160,10 +173,22 @@ pub const TEMP_MAX_BYTES: u64 = 50 * 1024 * 1024 * 1024;
 pub const TEMP_WARN_INODES: u64 = 500_000;
 /// A run with more files and directories than this in its temp directory is ended.
 pub const TEMP_MAX_INODES: u64 = 5_000_000;
-/// Temp directories of live runs are measured so often, in milliseconds.
+/// Temp directories of live runs are measured so often, in milliseconds; less often when that takes long.
 pub const TEMP_WATCH_MS: u64 = 60_000;
+/// A temp directory that somebody still uses when its run is over is tried again for so long, in milliseconds; after
+/// that the sweep does it.
+pub const BURIAL_PATIENCE_MS: u64 = 3_000;
+/// Pause between two such tries when nobody tells that something has changed, in milliseconds.
+pub const BURIAL_PAUSE_MS: u64 = 250;
+/// After a measurement of temp directories nothing is measured for so many times as long as it took.
+pub const TEMP_WATCH_REST: u32 = 20;
+/// Most files and directories of one temp directory that are counted; also the most that a project may allow.
+pub const TEMP_COUNT_MAX: u64 = 10_000_000;
 /// Archives of workdirs that are gone are kept so long, in milliseconds: thirty days.
 pub const ARCHIVE_AGE_MAX_MS: i64 = 30 * 24 * 3_600 * 1_000;
+/// A workdir that nobody works in and in which nothing was done yet goes only on the user's word for so long after
+/// it was put in its place, in milliseconds: one day.
+pub const WORKDIR_FRESH_MS: i64 = 24 * 3_600 * 1_000;
 /// A limit whose end nobody told is tried again after this time, in milliseconds: fifteen minutes.
 pub const LIMIT_PROBE_MS: i64 = 15 * 60 * 1_000;
 /// After a limit the agents of a profile go on one after the other, so far apart, in milliseconds.
@@ -172,12 +197,28 @@ pub const LIMIT_SPREAD_MS: i64 = 1_000;
 pub const LIMIT_JITTER_MS: i64 = 1_500;
 /// A turn that tries a limit and goes on for so long has passed it, in milliseconds.
 pub const LIMIT_PASSED_MS: i64 = 15_000;
+/// Most that one turn can have used of anything that is counted: tokens, or millionths of a US dollar. What a
+/// program tells beyond it is cut.
+pub const USAGE_OF_TURN_MAX: u64 = 1_000_000_000_000;
+/// Most that a sum of usage counts to: the largest integer that every reader of JSON takes exactly.
+pub const USAGE_SUM_MAX: u64 = (1 << 53) - 1;
+/// Most turns of agents that a profile can be set to let run at once.
+pub const PROFILE_TURNS_MAX: u32 = 1_000;
+/// So many of the newest things that hooks of one run have told are remembered, to know a repeat.
+pub const HOOKS_REMEMBERED: usize = 64;
 /// An approval that nobody gives is over after this time, in milliseconds: one hour.
 pub const APPROVAL_MAX_MS: i64 = 60 * 60 * 1_000;
 /// Most prefixes of commands that a profile allows without asking.
 pub const PREFIXES_MAX: usize = 100;
-/// Newest tasks of a project that are looked at to tell whether a workdir is free.
-pub const TASKS_LOOKED_AT: usize = 10_000;
+/// Texts of asks (questions, answers, ends of output) in one list of them, all together, in bytes. Beyond it each is cut to
+/// [`ASK_LIST_TEXT_MAX_BYTES`].
+pub const ASK_LIST_TEXTS_BYTES: usize = 24 * 1024 * 1024;
+/// See [`ASK_LIST_TEXTS_BYTES`].
+pub const ASK_LIST_TEXT_MAX_BYTES: usize = 1024;
+/// Times that it is tried to read what a turn has said, when the system would not let it be read just then.
+pub const OUTCOME_TRIES: u32 = 5;
+/// What so many turns have said is kept in memory from their end until the loop takes it.
+pub const OUTCOMES_READY_MAX: usize = 4;
 /// How much of the end of a CLI's own record of a conversation is read for its last answer, in bytes.
 pub const TRANSCRIPT_TAIL_BYTES: u64 = 8 * 1024 * 1024;
 /// What is left behind is swept so often while the engine runs, in milliseconds: hourly.
@@ -200,3 +241,9 @@ pub const PURGE_GUARDS_MS: u64 = 60_000;
 pub const DISK_WARN_BYTES: u64 = 1024 * 1024 * 1024;
 /// With fewer free inodes than this on such a disk the doctor warns.
 pub const DISK_WARN_INODES: u64 = 20_000;
+/// Where the user has turned it on, it is looked for updates so often while the window is open, in milliseconds: daily.
+pub const UPDATE_EVERY_MS: u64 = 24 * 3_600 * 1_000;
+/// The list of versions may take so long, and a download of an update may be silent for so long, in milliseconds.
+pub const UPDATE_PATIENCE_MS: u64 = 30_000;
+/// An update that is larger than this is no Carillon, in bytes: 512 MiB.
+pub const UPDATE_MAX_BYTES: usize = 512 * 1024 * 1024;

@@ -84,17 +84,35 @@ pub fn goes_by_itself(kind: Kind, is_proved: bool, verdict: &Verdict) -> bool {
     by_policy && is_proved && matches!(verdict, Verdict::Safe { .. })
 }
 
-/// The judgement of a worktree, with what the ledger adds to what git says: the agents that work in it, and
-/// whether the user said that it stays.
-pub fn worktree(judged: Verdict, agents: Vec<String>, is_kept: bool) -> Verdict {
+/// What the ledger adds to what git says of a worktree.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct OnLedger {
+    /// The agents that work in it, by their names.
+    pub agents: Vec<String>,
+    /// The user said that it stays.
+    pub is_kept: bool,
+    /// How long ago it was put in its place, in milliseconds, where that is known. A negative age is one of a clock
+    /// that was set back.
+    pub age_ms: Option<i64>,
+}
+
+/// The judgement of a worktree, with what the ledger adds.
+///
+/// One in which nothing was done yet looks like one that nobody needs, and may be what somebody is about to work
+/// in: for [`limits::WORKDIR_FRESH_MS`] it is a question to the user.
+pub fn worktree(judged: Verdict, known: OnLedger) -> Verdict {
     let (mut blocked, mut consent, mut safe) = (Vec::new(), Vec::new(), Vec::new());
-    blocked.extend(agents.into_iter().map(Reason::AgentWorksIn));
+    blocked.extend(known.agents.into_iter().map(Reason::AgentWorksIn));
     match judged {
         Verdict::Blocked { why } => blocked.extend(why),
         Verdict::NeedsConsent { why } => consent.extend(why),
         Verdict::Safe { why } => safe = why,
     }
-    if is_kept {
+    let is_untouched = safe.contains(&Reason::NoCommits) && !safe.contains(&Reason::Gone);
+    if let Some(age_ms) = known.age_ms.filter(|age| is_untouched && *age < limits::WORKDIR_FRESH_MS) {
+        consent.push(Reason::Fresh { age_ms: age_ms.max(0) });
+    }
+    if known.is_kept {
         consent.push(Reason::Kept);
     }
     Verdict::of(blocked, consent, safe)
@@ -105,8 +123,14 @@ pub fn worktree(judged: Verdict, agents: Vec<String>, is_kept: bool) -> Verdict 
 pub enum Owner {
     /// It is over.
     Over,
-    /// It is alive, or something that needs its leavings is.
+    /// It is alive.
     Alive,
+    /// It is over, and an ask or a turn that is not over needs its leavings.
+    Needed,
+    /// It is over, and among the newest of its agent, which are shown.
+    Shown,
+    /// It is over, and tasks that it started are not.
+    Inherited,
     /// The ledger knows no such run. An empty ledger proves nothing.
     Unknown,
 }
@@ -125,7 +149,8 @@ pub struct Temp {
 /// Judges a temp directory.
 pub fn temp(facts: &Temp) -> Verdict {
     let mut blocked = Vec::new();
-    if facts.is_leased {
+    // While tasks need it, it is the engine that holds the lease.
+    if facts.is_leased && facts.owner != Owner::Inherited {
         blocked.push(Reason::Leased);
     }
     blocked.extend(facts.users.iter().cloned().map(Reason::InUse));
@@ -133,16 +158,17 @@ pub fn temp(facts: &Temp) -> Verdict {
     Verdict::of(blocked, consent, vec![Reason::RunOver])
 }
 
-/// A live owner is in the way, and an unknown one is a question to the user.
+/// An owner that lives or is looked at is in the way, and an unknown one is a question to the user.
 fn owner(owner: Owner, blocked: &mut Vec<Reason>) -> Vec<Reason> {
     match owner {
-        Owner::Over => Vec::new(),
-        Owner::Alive => {
-            blocked.push(Reason::OwnerLives);
-            Vec::new()
-        }
-        Owner::Unknown => vec![Reason::NotOnLedger],
+        Owner::Over => return Vec::new(),
+        Owner::Alive => blocked.push(Reason::OwnerLives),
+        Owner::Needed => blocked.push(Reason::Needed),
+        Owner::Shown => blocked.push(Reason::Shown),
+        Owner::Inherited => blocked.push(Reason::Inherited),
+        Owner::Unknown => return vec![Reason::NotOnLedger],
     }
+    Vec::new()
 }
 
 /// What was observed of a record that is kept for some time: a run's directory, a log, an archive.
@@ -263,10 +289,36 @@ pub struct Use {
     pub inodes: u64,
 }
 
-/// What is done about it.
+/// How much room a run's temp directory may take.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Caps {
+    /// One that takes more is named to the user.
+    pub warn: Use,
+    /// A run whose directory takes more is ended.
+    pub max: Use,
+}
+
+impl Default for Caps {
+    fn default() -> Self {
+        Self {
+            warn: Use { bytes: limits::TEMP_WARN_BYTES, inodes: limits::TEMP_WARN_INODES },
+            max: Use { bytes: limits::TEMP_MAX_BYTES, inodes: limits::TEMP_MAX_INODES },
+        }
+    }
+}
+
+impl Use {
+    /// Whether it takes more of anything than that.
+    fn is_beyond(self, cap: Use) -> bool {
+        self.bytes > cap.bytes || self.inodes > cap.inodes
+    }
+}
+
+/// What is done about it, the least first.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Watch {
     /// Nothing.
+    #[default]
     Fine,
     /// The user is told, once for each run.
     Warn,
@@ -275,10 +327,10 @@ pub enum Watch {
 }
 
 /// What is done about the room that a run's temp directory takes.
-pub fn watch(taken: Use) -> Watch {
-    if taken.bytes > limits::TEMP_MAX_BYTES || taken.inodes > limits::TEMP_MAX_INODES {
+pub fn watch(taken: Use, caps: &Caps) -> Watch {
+    if taken.is_beyond(caps.max) {
         Watch::End
-    } else if taken.bytes > limits::TEMP_WARN_BYTES || taken.inodes > limits::TEMP_WARN_INODES {
+    } else if taken.is_beyond(caps.warn) {
         Watch::Warn
     } else {
         Watch::Fine
@@ -310,15 +362,44 @@ mod tests {
 
     #[test]
     fn what_the_ledger_adds_makes_a_verdict_only_sterner() {
-        let agent = || vec!["ada".to_owned()];
-        assert_eq!(worktree(safe(), vec![], false), safe());
-        assert_eq!(worktree(safe(), vec![], true), Verdict::NeedsConsent { why: vec![Reason::Kept] });
+        let of = |agents: &[&str], is_kept, age_ms| OnLedger {
+            agents: agents.iter().map(|name| (*name).to_owned()).collect(),
+            is_kept,
+            age_ms,
+        };
+        let consent = |why: &[Reason]| Verdict::NeedsConsent { why: why.to_vec() };
+        assert_eq!(worktree(safe(), of(&[], false, None)), safe());
+        assert_eq!(worktree(safe(), of(&[], true, None)), consent(&[Reason::Kept]));
         let works = Reason::AgentWorksIn("ada".to_owned());
-        assert_eq!(worktree(safe(), agent(), true), Verdict::Blocked { why: vec![works.clone()] });
-        let dirty = Verdict::NeedsConsent { why: vec![Reason::Changed(1)] };
-        let both = vec![Reason::Changed(1), Reason::Kept];
-        assert_eq!(worktree(dirty, vec![], true), Verdict::NeedsConsent { why: both });
+        assert_eq!(worktree(safe(), of(&["ada"], true, None)), Verdict::Blocked { why: vec![works.clone()] });
+        let dirty = || consent(&[Reason::Changed(1)]);
+        assert_eq!(worktree(dirty(), of(&[], true, None)), consent(&[Reason::Changed(1), Reason::Kept]));
         let leased = Verdict::Blocked { why: vec![Reason::Leased] };
-        assert_eq!(worktree(leased, agent(), false), Verdict::Blocked { why: vec![works, Reason::Leased] });
+        assert_eq!(
+            worktree(leased, of(&["ada"], false, Some(5))),
+            Verdict::Blocked { why: vec![works, Reason::Leased] }
+        );
+    }
+
+    #[test]
+    fn one_in_which_nothing_was_done_yet_is_asked_for_until_it_is_a_day_old() {
+        let untouched = || Verdict::Safe { why: vec![Reason::Clean, Reason::NoCommits] };
+        let aged =
+            |judged, age_ms| worktree(judged, OnLedger { age_ms: Some(age_ms), ..OnLedger::default() });
+        let asked = |age_ms| Verdict::NeedsConsent { why: vec![Reason::Fresh { age_ms }] };
+        assert_eq!(aged(untouched(), 0), asked(0));
+        assert_eq!(aged(untouched(), -5), asked(0), "the clock was set back");
+        let last = limits::WORKDIR_FRESH_MS - 1;
+        assert_eq!(aged(untouched(), last), asked(last));
+        assert_eq!(aged(untouched(), limits::WORKDIR_FRESH_MS), untouched());
+        assert_eq!(worktree(untouched(), OnLedger::default()), untouched(), "nobody knows how old it is");
+        let merged = || Verdict::Safe { why: vec![Reason::Clean, Reason::OnBase(Proof::Merged)] };
+        assert_eq!(aged(merged(), 0), merged(), "its work is done");
+        let gone = || Verdict::Safe { why: vec![Reason::Gone, Reason::NoCommits] };
+        assert_eq!(aged(gone(), 0), gone(), "there is nothing to work in");
+        assert_eq!(
+            asked(90_000).why()[0].to_string(),
+            "nothing was done in it yet, and it was made 1 min ago"
+        );
     }
 }

@@ -3,6 +3,9 @@
 //! `Starting → Running → Ended | Lost`, or straight from `Starting` to either. The first terminal
 //! state wins and never changes.
 
+/// Who stops a run whose temp directory takes more room than it may.
+pub const TEMP_FULL: &str = "temp_full";
+
 /// How a run came to its end, as its supervisor recorded it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Cause {
@@ -12,7 +15,7 @@ pub enum Cause {
     TimedOut,
     /// Somebody asked for it.
     Stopped {
-        /// Who: `user`, `app_exit`, `agent_removed`.
+        /// Who: `user`, `app_exit`, `agent_removed`, `temp_full`.
         by: String,
     },
     /// The system ended the supervisor (a logout, a shutdown).
@@ -178,6 +181,8 @@ pub fn in_words(state: &State) -> Option<String> {
             "user" => "stopped by you".to_owned(),
             "app_exit" => "stopped when Carillon quit".to_owned(),
             "agent_removed" => "stopped because the agent was removed".to_owned(),
+            "ask_over" => "stopped because its ask was over".to_owned(),
+            TEMP_FULL => "stopped because its temp directory took more room than it may".to_owned(),
             other => format!("stopped by {other}"),
         },
         Cause::SystemStop => "stopped by the system".to_owned(),

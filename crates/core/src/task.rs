@@ -210,6 +210,7 @@ pub fn in_words(state: &State) -> Option<String> {
         State::Cancelled { by } => match by.as_str() {
             "user" => "cancelled by you".to_owned(),
             "app_exit" => "cancelled when Carillon quit".to_owned(),
+            run::TEMP_FULL => "cancelled because its temp directory took more room than it may".to_owned(),
             "denied" => "not run: you did not approve it".to_owned(),
             "approval_expired" => "not run: nobody approved it in time".to_owned(),
             "ask_over" => "cancelled because the ask that it belongs to is over".to_owned(),

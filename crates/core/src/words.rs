@@ -45,6 +45,8 @@ pub struct Profile {
     pub policy: Policy,
     /// Beginnings of commands that need no approval.
     pub allow_prefixes: Vec<String>,
+    /// Most headless turns of its agents that run at once; none: any number.
+    pub concurrency: Option<u32>,
 }
 
 /// What the user looks at when he looks at an agent.

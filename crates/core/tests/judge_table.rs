@@ -4,7 +4,8 @@ use carillon_core::judge::{
     Commits, Head, Inner, Operation, Place, Proof, Reason, User, Verdict, Worktree, needs_archive, worktree,
 };
 use carillon_core::residue::{
-    self, Branch, Husk, Kind, Owner, Process, Record, Temp, Use, Watch, branch, husk, process, record, temp,
+    self, Branch, Caps, Husk, Kind, Owner, Process, Record, Temp, Use, Watch, branch, husk, process, record,
+    temp,
 };
 
 fn clean() -> Worktree {
@@ -162,6 +163,8 @@ fn what_else_is_left_behind_is_judged_by_its_owner() {
         (Owner::Alive, false, false, "blocked"),
         (Owner::Unknown, false, false, "needs_consent"),
         (Owner::Unknown, true, true, "blocked"),
+        (Owner::Inherited, true, false, "blocked"),
+        (Owner::Inherited, false, false, "blocked"),
     ] {
         let users = if used { vec![user()] } else { Vec::new() };
         assert_eq!(temp(&Temp { owner, is_leased, users }).word(), word, "{owner:?} {is_leased} {used}");
@@ -172,6 +175,8 @@ fn what_else_is_left_behind_is_judged_by_its_owner() {
         (Owner::Over, false, -5, "needs_consent"),
         (Owner::Over, true, 10, "blocked"),
         (Owner::Alive, false, 10, "blocked"),
+        (Owner::Needed, false, 10, "blocked"),
+        (Owner::Shown, false, 10, "blocked"),
         (Owner::Unknown, false, 10, "needs_consent"),
     ] {
         let facts = Record { owner, is_leased, age_ms, kept_ms: 10 };
@@ -227,8 +232,14 @@ fn the_room_that_temp_takes_is_watched() {
         (60 * 1024 * mib, 10, Watch::End),
         (10, 6_000_000, Watch::End),
     ] {
-        assert_eq!(residue::watch(Use { bytes, inodes }), expected, "{bytes} {inodes}");
+        assert_eq!(residue::watch(Use { bytes, inodes }, &Caps::default()), expected, "{bytes} {inodes}");
     }
+    let cap = |bytes| Use { bytes, inodes: bytes };
+    let own = Caps { warn: cap(1), max: cap(2) };
+    for (taken, expected) in [(cap(1), Watch::Fine), (cap(2), Watch::Warn), (cap(3), Watch::End)] {
+        assert_eq!(residue::watch(taken, &own), expected, "{taken:?}: a cap is what may be taken");
+    }
+    assert!(Watch::Fine < Watch::Warn && Watch::Warn < Watch::End);
 }
 
 #[test]

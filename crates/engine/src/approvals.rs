@@ -75,10 +75,8 @@ impl MainLoop {
         Ok(())
     }
 
-    pub(crate) fn approval_due(&mut self, id: &ApprovalId) {
-        if let Err(error) = self.decide_approval(id, approvals::State::Expired) {
-            tracing::error!(%error, "the end of an approval could not be written");
-        }
+    pub(crate) fn approval_due(&mut self, id: &ApprovalId) -> Result<(), Error> {
+        self.decide_approval(id, approvals::State::Expired)
     }
 
     pub(crate) fn recover_approvals(&mut self) -> Result<(), Error> {

@@ -178,13 +178,6 @@ pub(crate) fn load(db: &Db, id: &AskId) -> Result<Option<(AskRow, Ask)>, SqlErro
 }
 
 impl MainLoop {
-    /// As [`MainLoop::step_ask`], where nobody waits for the result.
-    pub(crate) fn step_ask_or_log(&mut self, id: &AskId, event: Event) {
-        if let Err(error) = self.step_ask(id, event) {
-            tracing::error!(%error, ask = %id, "the state of an ask could not be written; the next start repeats it");
-        }
-    }
-
     /// Compute, commit, act: one step of one ask.
     pub(crate) fn step_ask(&mut self, id: &AskId, event: Event) -> Result<(), Error> {
         let Some((row, ask)) = self.store.read(|db| load(db, id))? else { return Ok(()) };
@@ -204,7 +197,7 @@ impl MainLoop {
         if row.state.is_terminal() {
             // A child's end is an event of its ask; it never wakes anybody by itself.
             if let Some(parent) = row.joined_ask.clone() {
-                self.step_ask(&parent, Event::ChildrenChanged)?;
+                self.child_changed(Some(&parent), now_ms())?;
             }
         }
         Ok(())
@@ -213,18 +206,19 @@ impl MainLoop {
     /// Writes the edge, and in the same transaction what must never be missing beside it.
     fn commit_ask(&mut self, row: &AskRow, state: &State, effects: &[Effect]) -> Result<bool, Error> {
         let follow_up = match effects.contains(&Effect::ReserveFollowUp) {
-            true => row.callee.clone().map(|callee| {
-                let prompt = self.follow_up_prompt(row);
-                crate::turns::queued(
+            true => row.callee.clone().map(|callee| -> Result<_, Error> {
+                let prompt = self.follow_up_prompt(row)?;
+                Ok(crate::turns::queued(
                     callee,
                     row.project.clone(),
                     Some(row.id.clone()),
                     Kind::FollowUp,
                     prompt,
-                )
+                ))
             }),
             false => None,
         };
+        let follow_up = follow_up.transpose()?;
         self.marks.push(if state.is_terminal() { "ask over" } else { "final pending" });
         let done = self.store.write(|tx| {
             if !asks::set_state(tx, row, state, now_ms())? {
@@ -280,19 +274,19 @@ impl MainLoop {
     }
 
     /// What the callee is told after its final had to wait.
-    fn follow_up_prompt(&self, row: &AskRow) -> String {
+    fn follow_up_prompt(&self, row: &AskRow) -> Result<String, Error> {
         let mut text = format!(
             "The work that you started for the ask {} has ended. Give your final answer now; it replaces the one that you gave before.\n",
             row.id
         );
-        text.push_str(&self.children_in_words(row));
-        text
+        text.push_str(&self.children_in_words(row)?);
+        Ok(text)
     }
 
     /// The children of an ask with the ends of their output, one block each.
-    pub(crate) fn children_in_words(&self, row: &AskRow) -> String {
+    pub(crate) fn children_in_words(&self, row: &AskRow) -> Result<String, Error> {
         let mut text = String::new();
-        for view in self.store.read(|db| children_of(db, &row.id)).unwrap_or_default() {
+        for view in self.store.read(|db| children_of(db, &row.id))? {
             text.push_str(&format!("\n- {}\n", view.child.words));
             let tail = match (&view.run, &view.final_text) {
                 (Some(run), _) => self.world().tail_of(run, limits::CHILD_TAIL_BYTES),
@@ -303,12 +297,12 @@ impl MainLoop {
                 text.push_str(&format!("    {line}\n"));
             }
         }
-        text
+        Ok(text)
     }
 
     /// The time of an ask has come.
-    pub(crate) fn deadline(&mut self, id: &AskId) {
-        self.step_ask_or_log(id, Event::DeadlinePassed);
+    pub(crate) fn deadline(&mut self, id: &AskId) -> Result<(), Error> {
+        self.step_ask(id, Event::DeadlinePassed)
     }
 
     /// An agent goes: what it asked and was asked ends, and what waits for it is shown as it is.
@@ -326,22 +320,27 @@ impl MainLoop {
     /// and what an ended ask still owes.
     pub(crate) fn recover_asks(&mut self) -> Result<(), Error> {
         let now = now_ms();
+        let stays = |error: Error, id: &AskId| tracing::error!(%error, ask = %id, "an ask stays as it is; the next start looks at it again");
         for row in self.store.read(asks::going_on)? {
-            match row.deadline_ms {
-                Some(at) if at <= now => self.step_ask(&row.id, Event::DeadlinePassed)?,
+            let event = match row.deadline_ms {
+                Some(at) if at <= now => Event::DeadlinePassed,
                 Some(at) => {
                     self.timers.set(at, crate::timers::Timer::Deadline(row.id.clone()));
-                    self.step_ask(&row.id, Event::ChildrenChanged)?;
+                    Event::ChildrenChanged
                 }
-                None => self.step_ask(&row.id, Event::ChildrenChanged)?,
-            }
+                None => Event::ChildrenChanged,
+            };
+            let id = &row.id;
+            self.wholly(|this| this.step_ask(id, event)).unwrap_or_else(|error| stays(error, id));
         }
         // What an ask that is over still owes may be nothing but the end of its turn.
         let over = self.store.read(asks::not_cleared_up)?;
         for row in over.into_iter().chain(self.store.read(asks::to_deliver)?) {
-            let Some((row, ask)) = self.store.read(|db| load(db, &row.id))? else { continue };
-            let owed = ask::due(&ask);
-            self.act_on_ask(&row, &owed)?;
+            let owed = self.wholly(|this| match this.store.read(|db| load(db, &row.id))? {
+                Some((row, ask)) => this.act_on_ask(&row, &ask::due(&ask)),
+                None => Ok(()),
+            });
+            owed.unwrap_or_else(|error| stays(error, &row.id));
         }
         self.settle_calls()?;
         self.turns_may_begin = true;

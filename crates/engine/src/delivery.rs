@@ -49,7 +49,7 @@ impl MainLoop {
             about: Some(row.id.to_string()),
             part: 0,
             repeated: false,
-            text: self.answer_in_words(row),
+            text: self.answer_in_words(row)?,
             created_ms: now_ms(),
         };
         self.marks.push("answer delivered");
@@ -59,11 +59,10 @@ impl MainLoop {
             }
             calls::delete_of(tx, &row.id)
         })?;
-        self.next_turn(&caller);
-        Ok(())
+        self.wake_anew(&caller)
     }
 
-    fn answer_in_words(&self, row: &AskRow) -> String {
+    fn answer_in_words(&self, row: &AskRow) -> Result<String, Error> {
         let (id, callee) = (&row.id, &row.callee_name);
         let head = match (&row.state, reason_of(&row.state)) {
             (State::Answered { .. }, _) => format!("Your ask {id} to {callee} was answered:"),
@@ -82,10 +81,10 @@ impl MainLoop {
             (State::Answered { .. }, Some(text)) => format!("\n{text}\n"),
             (_, Some(text)) => format!("\nWhat it had said before that:\n{text}\n"),
         };
-        let children = self.children_in_words(row);
+        let children = self.children_in_words(row)?;
         let children =
             if children.is_empty() { children } else { format!("\nWork that it started:{children}") };
-        format!("{head}{said}{children}").trim_end().to_owned()
+        Ok(format!("{head}{said}{children}").trim_end().to_owned())
     }
 
     /// The client says that it has written the answer out. Only a call that was waiting may say so.
@@ -95,26 +94,29 @@ impl MainLoop {
         if !row.state.is_terminal() {
             return Err(Error::refused("the ask is not over yet", "wait for its end first"));
         }
+        let is_waiting = waiting.contains(call);
         self.marks.push("answer delivered");
         self.store.write(|tx| {
-            if waiting.contains(call) {
+            if is_waiting {
                 asks::set_delivered(tx, &row, Delivered::Call)?;
+                // Whoever else waits sees it as well, and needs no message.
+                calls::delete_of(tx, ask)?;
             }
-            // Whoever else waits sees it as well, and needs no message.
-            calls::delete_of(tx, ask)
+            Ok(())
         })?;
-        if row.joined_ask.is_some() && waiting.contains(call) {
+        if row.joined_ask.is_some() && is_waiting {
             self.see_ask(&row)?;
         }
         // A client that says it once more, because an engine died before it answered, is settled as well.
-        self.settle_later(waiting.into_iter().chain([call.clone()]).collect());
+        let others = if is_waiting { waiting } else { Vec::new() };
+        self.settle_later(others.into_iter().chain([call.clone()]).collect());
         Ok(())
     }
 
     /// The caller has seen the end of an ask that belongs to one that it serves.
     pub(crate) fn see_ask(&mut self, row: &AskRow) -> Result<(), Error> {
         if row.state.is_terminal() && self.store.write(|tx| asks::set_seen(tx, row))? {
-            self.child_changed(row.joined_ask.clone());
+            self.child_changed(row.joined_ask.as_ref(), now_ms())?;
         }
         Ok(())
     }
@@ -139,14 +141,14 @@ impl MainLoop {
     }
 
     /// As [`MainLoop::call_left`], told by the lock of its client.
-    pub(crate) fn call_gone(&mut self, call: &CallId) {
+    pub(crate) fn call_gone(&mut self, call: &CallId) -> Result<(), Error> {
         // A client that took its lock again meanwhile goes on waiting.
         if self.world().call_state(call) == CallState::Waits {
             let call = call.clone();
             self.act_later(move |world, report| world.watch_call(&call, report.clone()));
-        } else if let Err(error) = self.call_left(call) {
-            tracing::error!(%error, %call, "the end of a call could not be written; the next start repeats it");
+            return Ok(());
         }
+        self.call_left(call)
     }
 
     fn settle_later(&mut self, settled: Vec<CallId>) {

@@ -17,7 +17,9 @@ use crate::event::Event;
 use crate::host::Host;
 use crate::main_loop::{MainLoop, now_ms};
 use crate::newest::Newest;
+use crate::requests::trials::Trials;
 use crate::sweep::Clearing;
+use crate::temps::TempUses;
 use crate::world::World;
 
 /// A running engine. Cloning gives another handle to the same one.
@@ -32,12 +34,15 @@ pub(crate) struct Inner {
     pub(crate) world: Arc<dyn World>,
     pub(crate) host: Arc<Host>,
     pub(crate) newest: Arc<Newest>,
+    pub(crate) temp_uses: Arc<TempUses>,
     pub(crate) config: Config,
     pub(crate) paths: Paths,
     pub(crate) notices: Mutex<Vec<Notice>>,
     /// Held while git merges, removes or brings back a workdir.
     pub(crate) workdir_work: Mutex<()>,
     pub(crate) residue: Arc<Clearing>,
+    /// Programs of profiles that are being tried.
+    pub(crate) trials: Trials,
     pub(crate) down: Once,
     /// Held for as long as the handle lives.
     _lock: File,
@@ -88,7 +93,8 @@ impl Engine {
         let as_home = |error: Error| OpenError::Home { home: paths.home.clone(), why: error.to_string() };
         let (mut main_loop, newest) =
             MainLoop::new(opened.store, world.clone(), paths.clone(), events.clone()).map_err(as_home)?;
-        let found = main_loop.boot().map_err(as_home)?;
+        let temp_uses = main_loop.temp_uses.clone();
+        let found = main_loop.boot(&host).map_err(as_home)?;
         tracing::info!(?found, home = %paths.home.display(), "recovered");
         if found.unknown > 0 {
             notices.push(Notice {
@@ -114,10 +120,12 @@ impl Engine {
             world,
             host,
             newest,
+            temp_uses,
             paths,
             notices: Mutex::new(notices),
             workdir_work: Mutex::new(()),
             residue: Arc::default(),
+            trials: Trials::default(),
             down: Once::new(),
             _lock: lock,
             config,
@@ -179,7 +187,7 @@ impl Engine {
     ) -> Result<mpsc::Receiver<Result<T, Error>>, Error> {
         let (reply, answer) = mpsc::channel();
         let request = Event::Requested(Box::new(move |main_loop| {
-            let result = work(main_loop);
+            let result = main_loop.wholly(work);
             main_loop.answer_later(move |committed| {
                 let not_kept = |why| Error::failed(why, "free some space on the disk of the data directory");
                 // Whoever asked may have gone.
@@ -196,12 +204,24 @@ impl Engine {
         work: impl FnOnce(&mut MainLoop) -> Result<(), Error> + Send + 'static,
     ) {
         let request = Event::Requested(Box::new(move |main_loop| {
-            if let Err(error) = work(main_loop) {
+            if let Err(error) = main_loop.wholly(work) {
                 tracing::warn!(%error, "a request that nobody waits for failed");
             }
         }));
         // An engine that is down has nothing to do for it.
         let _ = self.inner.events.send(request);
+    }
+
+    /// Does what may block where that is no harm: not on a thread that others' calls need.
+    pub(crate) async fn aside<T: Send + 'static>(
+        &self,
+        work: impl FnOnce(&Self) -> Result<T, Error> + Send + 'static,
+    ) -> Result<T, Error> {
+        let engine = self.clone();
+        let done = tokio::task::spawn_blocking(move || work(&engine)).await;
+        done.unwrap_or_else(|error| {
+            Err(Error::failed(format!("the command broke off: {error}"), "try again"))
+        })
     }
 
     /// Reads the ledger beside the loop.

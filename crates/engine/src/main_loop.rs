@@ -1,6 +1,6 @@
 //! The loop: takes an event, lets `core` decide, commits, acts.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet, VecDeque};
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
@@ -11,12 +11,15 @@ use crate::event::Event;
 use crate::newest::Newest;
 use crate::queue::Lent;
 use crate::seam;
+use crate::temps::TempUses;
 use crate::timers::{Timer, Timers};
+use crate::vain_starts::VainStarts;
+use crate::wanted::{Want, Wanted};
 use crate::world::{Facts, Report, TempPlace, World};
 use carillon_core::id::{AgentId, RunId};
 use carillon_core::limits;
 use carillon_core::reconcile::Observed;
-use carillon_core::run::{self, Effect, State};
+use carillon_core::run;
 use carillon_store::runs::RunRow;
 use carillon_store::{Store, changes, runs};
 
@@ -36,8 +39,20 @@ pub struct MainLoop {
     pub(crate) timers: Timers,
     /// Agents that go on later after a limit, and when, in Unix milliseconds.
     pub(crate) resting: HashMap<AgentId, i64>,
+    /// Runs that are over and whose temp directory tasks have inherited. A boot finds them anew.
+    pub(crate) inherited: HashSet<RunId>,
+    /// How much room temp directories take.
+    pub(crate) temp_uses: Arc<TempUses>,
     /// When old tasks were looked for last.
     pub(crate) retired: Instant,
+    /// Runs whose turn has said something that could not be read, with how often that was tried.
+    pub(crate) unread: HashMap<RunId, u32>,
+    /// Runs whose directory is being removed.
+    pub(crate) dropping: HashSet<RunId>,
+    /// What is to be looked after before the next commit.
+    pub(crate) wanted: Wanted,
+    /// Starts of which nothing ever began.
+    pub(crate) vain_starts: VainStarts,
     /// What in this batch a crash would be telling about; see [`crate::seam`].
     pub(crate) marks: Vec<&'static str>,
     /// What is done when the batch is committed.
@@ -83,7 +98,13 @@ impl MainLoop {
             lent: Lent::new(),
             timers: Timers::default(),
             resting: HashMap::new(),
+            inherited: HashSet::new(),
+            temp_uses: Arc::default(),
             retired: Instant::now(),
+            unread: HashMap::new(),
+            dropping: HashSet::new(),
+            wanted: Wanted::default(),
+            vain_starts: VainStarts::default(),
             marks: Vec::new(),
             later: Vec::new(),
             newest: newest.clone(),
@@ -97,7 +118,8 @@ impl MainLoop {
     pub(crate) fn run(mut self, events: &Receiver<Event>) {
         let mut closed = None;
         while closed.is_none() {
-            let first = match self.timers.rest(now_ms()) {
+            let rest = if self.wanted.is_empty() { self.timers.rest(now_ms()) } else { Some(Duration::ZERO) };
+            let first = match rest {
                 Some(rest) => events.recv_timeout(rest),
                 None => events.recv().map_err(|_| RecvTimeoutError::Disconnected),
             };
@@ -108,7 +130,7 @@ impl MainLoop {
                 Err(RecvTimeoutError::Disconnected) => break,
             }
             batch.extend(events.try_iter().take(BATCH.saturating_sub(batch.len())));
-            if !batch.is_empty() {
+            if !batch.is_empty() || !self.wanted.is_empty() {
                 closed = self.run_batch(batch);
             }
         }
@@ -124,52 +146,32 @@ impl MainLoop {
     /// Computes, commits, acts: for all events of a batch together. Answers the sender that waits
     /// for the end, when the batch holds one.
     fn run_batch(&mut self, batch: Vec<Event>) -> Option<Sender<()>> {
-        let mut closed = None;
-        let mut spent = false;
-        let again: Vec<Event> = batch.iter().filter_map(Event::again).collect();
-        let durable = batch.iter().any(Event::is_promise);
+        let durable = batch.iter().any(Event::is_promise) || !self.wanted.is_empty();
         if let Err(error) = self.store.begin_batch(durable) {
             // Outside a batch each write would stand alone, without the act that belongs to it. So
             // nothing is done: who asked hears that nobody answers, the world's reports come again.
-            closed = batch.into_iter().find_map(Event::into_closed);
+            let again = batch.iter().filter_map(Event::again).collect();
+            let closed = batch.into_iter().find_map(Event::into_closed);
             self.finish_batch(Err(error), again);
             return closed;
         }
-        for event in batch {
+        let (mut closed, mut spent) = (None, false);
+        let (mut taken, mut failed) = (Vec::new(), Vec::new());
+        let (mut line, mut wants) = (VecDeque::from(batch), 0..BATCH);
+        // A bounded share of what is to be looked after: the rest has the next batch, which comes at once.
+        while let Some(event) =
+            line.pop_front().or_else(|| wants.next().and_then(|_| self.wanted.next()).map(Event::Wanted))
+        {
+            let (event, tries) = event.unpacked();
+            spent |= matches!(event, Event::TempBuried { .. } | Event::DirDropped { .. });
+            let again = event.again();
+            let about = event.about();
             match event {
-                Event::Requested(work) => work(self),
-                Event::RunBegan { run, facts } => {
-                    self.marks.push("run began");
-                    self.advance(&run, run::Event::Began, &facts);
-                }
-                Event::LaunchFailed { run, message } => {
-                    self.advance(&run, run::Event::LaunchFailed { message }, &Facts::default());
-                }
-                Event::RunOver { run } => {
-                    self.marks.push("run over");
-                    self.run_over(&run);
-                }
-                Event::TempBuried { run } => {
-                    self.marks.push("temp buried");
-                    self.commit("noting a buried temp directory", |tx| runs::set_temp_buried(tx, &run));
-                    spent = true;
-                }
-                Event::DirDropped { run } => {
-                    self.commit("noting a dropped run directory", |tx| runs::set_dir_dropped(tx, &run));
-                    spent = true;
-                }
-                Event::CallGone { call } => self.call_gone(&call),
-                Event::HandedOver { turn, result } => self.handed_over(&turn, result),
-                Event::HandOverPostponed { turn } => self.hand_over_postponed(&turn),
-                Event::AttentionOver { run } => self.attention_changed(&run),
-                Event::TerminalChanged { run } => self.terminal_changed(&run),
-                Event::Due(Timer::Deadline(ask)) => self.deadline(&ask),
-                Event::Due(Timer::Attention(run)) => self.look_for_questions(&run),
-                Event::Due(Timer::Wake(agent)) => self.next_turn(&agent),
-                Event::Due(Timer::Limit(profile)) => self.limit_due(&profile),
-                Event::Due(Timer::LimitPassed(profile)) => self.limit_passed(&profile),
-                Event::Due(Timer::Approval(approval)) => self.approval_due(&approval),
                 Event::Closed { done } => closed = Some(done),
+                event => match self.wholly(|this| this.take(event)) {
+                    Ok(()) => taken.extend(again),
+                    Err(error) => failed.extend(failed_again(again, tries + 1, &about, &error)),
+                },
             }
         }
         if spent {
@@ -179,23 +181,89 @@ impl MainLoop {
         marks.iter().for_each(|mark| seam::reach(&format!("before the commit: {mark}")));
         let committed = self.store.commit_batch();
         marks.iter().for_each(|mark| seam::reach(&format!("after the commit: {mark}")));
-        self.finish_batch(committed, again);
+        if committed.is_err() {
+            failed.extend(taken);
+        }
+        self.finish_batch(committed, failed);
         closed
     }
 
-    pub(crate) fn finish_batch(&mut self, committed: Result<(), carillon_store::Error>, again: Vec<Event>) {
-        if let Err(error) = &committed {
-            tracing::error!(%error, "the ledger cannot be written; what the world reported is taken up again");
-            let report = self.report.clone();
-            let retry = move || {
-                std::thread::sleep(RETRY);
-                again.into_iter().for_each(|event| report.send(event));
-            };
-            if std::thread::Builder::new().name("retry".to_owned()).spawn(retry).is_err() {
-                tracing::error!("no thread for it; the next start does it");
+    /// One event. What it could not do wholly is taken back by who calls.
+    fn take(&mut self, event: Event) -> Result<(), Error> {
+        match event {
+            Event::Requested(work) => work(self),
+            Event::RunBegan { run, facts } => {
+                self.marks.push("run began");
+                self.advance(&run, run::Event::Began, &facts)?;
             }
-        } else {
-            self.announce();
+            Event::LaunchFailed { run, message } => {
+                self.advance(&run, run::Event::LaunchFailed { message }, &Facts::default())?;
+            }
+            Event::RunOver { run } => {
+                self.marks.push("run over");
+                self.run_over(&run)?;
+            }
+            Event::TempBuried { run } => {
+                self.marks.push("temp buried");
+                self.temp_uses.forget(&run);
+                self.store.write(|tx| runs::set_temp_buried(tx, &run))?;
+            }
+            Event::DirDropped { run } => {
+                self.dropping.remove(&run);
+                self.store.write(|tx| runs::set_dir_dropped(tx, &run))?;
+            }
+            Event::TempMeasured { run, taken } => self.temp_measured(&run, taken)?,
+            Event::CallGone { call } => self.call_gone(&call)?,
+            Event::HandedOver { turn, result } => self.handed_over(&turn, result)?,
+            Event::HandOverPostponed { turn } => self.hand_over_postponed(&turn)?,
+            Event::AttentionOver { run } => self.attention_changed(&run)?,
+            Event::TerminalChanged { run } => self.terminal_changed(&run)?,
+            Event::Due(Timer::Deadline(ask)) => self.deadline(&ask)?,
+            Event::Due(Timer::Attention(run)) => self.look_for_questions(&run)?,
+            Event::Due(Timer::Wake(agent)) => self.next_turn(&agent),
+            Event::Due(Timer::Slots(project)) => self.fill_slots(&project),
+            Event::Due(Timer::Limit(profile)) => self.limit_due(&profile)?,
+            Event::Due(Timer::LimitPassed(profile)) => self.limit_passed(&profile)?,
+            Event::Due(Timer::Approval(approval)) => self.approval_due(&approval)?,
+            Event::Wanted(Want::Turn(agent)) => self.look_after(&agent)?,
+            Event::Wanted(Want::Slot(project)) => self.fill_slot(&project)?,
+            // Unpacked, and kept for the end of the batch, by who calls.
+            Event::Again { .. } | Event::Closed { .. } => {}
+        }
+        Ok(())
+    }
+
+    /// Does something wholly or not at all: when it fails nothing stands of what it wrote, and nothing is
+    /// done of what that had led to. Who asked is answered all the same.
+    pub(crate) fn wholly<T>(&mut self, work: impl FnOnce(&mut Self) -> Result<T, Error>) -> Result<T, Error> {
+        let before = self.later.len();
+        self.store.begin_part()?;
+        let done = work(self).and_then(|value| {
+            self.store.keep_part()?;
+            Ok(value)
+        });
+        if done.is_err() {
+            let since = self.later.split_off(before);
+            self.later.extend(since.into_iter().filter(|later| matches!(later, Later::Answer(_))));
+            // What is asked for twice is harmless; what is not asked for would stay.
+            self.dropping.clear();
+            if let Err(error) = self.store.undo_part() {
+                tracing::error!(%error, "what failed cannot be taken back; nothing of the batch will stand");
+            }
+        }
+        done
+    }
+
+    pub(crate) fn finish_batch(&mut self, committed: Result<(), carillon_store::Error>, again: Vec<Event>) {
+        match &committed {
+            Ok(()) => self.announce(),
+            Err(error) => {
+                tracing::error!(%error, "the ledger cannot be written; what the world reported is taken up again");
+                self.dropping.clear();
+            }
+        }
+        if !again.is_empty() {
+            self.repeat_later(again);
         }
         let committed = committed.map_err(|error| error.to_string());
         for later in std::mem::take(&mut self.later) {
@@ -204,6 +272,20 @@ impl MainLoop {
                 Later::Act(_) => {}
                 Later::Answer(answer) => answer(committed.clone()),
             }
+        }
+    }
+
+    /// Takes events up again after a pause, which is longer the more often they have failed.
+    fn repeat_later(&self, again: Vec<Event>) {
+        let tries = again.iter().map(|event| if let Event::Again { tries, .. } = event { *tries } else { 0 });
+        let pause = RETRY * 2u32.pow(tries.max().unwrap_or(0).saturating_sub(1).min(5));
+        let report = self.report.clone();
+        let retry = move || {
+            std::thread::sleep(pause);
+            again.into_iter().for_each(|event| report.send(event));
+        };
+        if std::thread::Builder::new().name("retry".to_owned()).spawn(retry).is_err() {
+            tracing::error!("no thread for it; the next start does it");
         }
     }
 
@@ -235,95 +317,19 @@ impl MainLoop {
     /// Tells everybody who waits that there is something new.
     pub(crate) fn announce(&mut self) {
         let Ok(newest) = self.store.read(changes::newest) else { return };
+        if self.newest.has_ones() {
+            let known = self.newest.get();
+            match self.store.read(|db| changes::after(db, known, limits::CHANGES_BATCH)) {
+                Ok(Some(new)) if new.len() < limits::CHANGES_BATCH => {
+                    self.newest.tell(new.iter().map(|change| change.row.as_str()));
+                }
+                Ok(_) | Err(_) => self.newest.tell_all(),
+            }
+        }
         self.newest.set(newest);
         if newest - self.since_trim >= limits::CHANGES_KEPT / 10 {
             self.since_trim = newest;
             self.commit("trimming the change log", |tx| changes::trim(tx, limits::CHANGES_KEPT).map(drop));
-        }
-    }
-
-    /// The supervisor has let go: its lease is free, so what it left is final.
-    fn run_over(&mut self, run: &RunId) {
-        let Ok(Some(row)) = self.store.read(|db| runs::get(db, run)) else { return };
-        if let Err(message) = self.reconcile(&row) {
-            tracing::error!(%run, message, "the end of a run could not be read; the next start tries again");
-        }
-    }
-
-    /// Compute, commit, act: one step of one run.
-    pub(crate) fn advance(&mut self, run: &RunId, event: run::Event, facts: &Facts) {
-        let row = match self.store.read(|db| runs::get(db, run)) {
-            Ok(Some(row)) => row,
-            Ok(None) => return,
-            Err(error) => {
-                tracing::error!(%error, %run, "a run cannot be read");
-                return;
-            }
-        };
-        match run::step(&row.state, event) {
-            Ok((state, effects)) => {
-                let row = with_facts(row, facts);
-                if self.commit_state(&row, &state, facts) {
-                    self.advance_attempt(&row, &state, facts);
-                    self.advance_turn(&row, &state, facts);
-                    self.act(&row, &effects);
-                }
-            }
-            Err(rejected) => tracing::debug!(%run, ?rejected, "an event came late"),
-        }
-    }
-
-    /// Writes the edge; false when another had been first, or when the ledger refused.
-    fn commit_state(&mut self, row: &RunRow, state: &State, facts: &Facts) -> bool {
-        let now = now_ms();
-        let ended = facts.ended_ms.unwrap_or(now);
-        let done = self.store.write(|tx| match state {
-            State::Starting => Ok(false),
-            State::Running => runs::set_running(tx, row),
-            State::Ended(ending) => runs::set_ended(tx, row, ending, ended),
-            State::Lost(why) => runs::set_lost(tx, row, *why, now),
-        });
-        match done {
-            Ok(done) => done,
-            Err(error) => {
-                tracing::error!(%error, run = %row.id, "the state of a run could not be written; the next start repeats it");
-                false
-            }
-        }
-    }
-
-    fn act(&mut self, row: &RunRow, effects: &[Effect]) {
-        let strays = effects.contains(&Effect::EndStrays);
-        for effect in effects {
-            match effect {
-                Effect::BuryTemp => self.clear_up(row, strays),
-                // Done with the burial, which has to wait for it.
-                Effect::EndStrays => {}
-                Effect::DropOldRuns => self.drop_old_runs(row),
-            }
-        }
-    }
-
-    /// Has what a run left outside its directory cleared up.
-    pub(crate) fn clear_up(&mut self, row: &RunRow, strays: bool) {
-        let temp = row.temp_path.as_ref().filter(|_| row.temp_held).map(Into::into);
-        if temp.is_some() || strays {
-            let run = row.id.clone();
-            self.act_later(move |world, report| world.clear_up(&run, temp, strays, report.clone()));
-        }
-    }
-
-    pub(crate) fn drop_dir(&mut self, run: &RunId) {
-        let run = run.clone();
-        self.act_later(move |world, report| world.drop_dir(&run, report.clone()));
-    }
-
-    /// Keeps the newest directories of an agent: that of the present run and of the one before it.
-    fn drop_old_runs(&mut self, row: &RunRow) {
-        let Some(agent) = &row.agent else { return };
-        let Ok(kept) = self.store.read(|db| runs::with_dir_of(db, agent)) else { return };
-        for old in kept.iter().skip(self.runs_kept(agent)).filter(|run| run.state.is_terminal()) {
-            self.drop_dir(&old.id);
         }
     }
 
@@ -343,14 +349,22 @@ impl MainLoop {
     }
 }
 
-/// Lays what the supervisor recorded over what the ledger knew.
-fn with_facts(mut row: RunRow, facts: &Facts) -> RunRow {
-    row.pid = facts.pid.or(row.pid);
-    row.start_time = facts.start_time.or(row.start_time);
-    row.boot_id = facts.boot_id.clone().or(row.boot_id);
-    row.started_ms = facts.started_ms.or(row.started_ms);
-    row.log_bytes = facts.log_bytes.max(row.log_bytes);
-    row
+/// What failed is taken up again, but not without an end.
+fn failed_again(again: Option<Event>, tries: u32, about: &str, error: &Error) -> Option<Event> {
+    match again {
+        Some(event) if tries < limits::EVENT_TRIES => {
+            tracing::warn!(%error, about, tries, "it could not be written down; it is taken up again");
+            Some(event.after(tries))
+        }
+        Some(_) => {
+            tracing::error!(%error, about, tries, "it cannot be written down; the next start looks after it");
+            None
+        }
+        None => {
+            tracing::warn!(%error, about, "it could not be done");
+            None
+        }
+    }
 }
 
 /// Now, in Unix milliseconds.

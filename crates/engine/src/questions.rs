@@ -24,13 +24,7 @@ impl MainLoop {
 
     /// The time for a look has come. As long as somebody waits, there is always a next one; it comes
     /// when the program, if it says nothing more from now on, has been quiet for long enough.
-    pub(crate) fn look_for_questions(&mut self, run: &RunId) {
-        if let Err(error) = self.try_look_for_questions(run) {
-            tracing::error!(%error, %run, "whether an agent needs attention cannot be found out");
-        }
-    }
-
-    fn try_look_for_questions(&mut self, run: &RunId) -> Result<(), Error> {
+    pub(crate) fn look_for_questions(&mut self, run: &RunId) -> Result<(), Error> {
         let Some(row) = self.store.read(|db| runs::get(db, run))? else { return Ok(()) };
         if row.state.is_terminal() || !self.is_waited_for(&row)? {
             return Ok(());
@@ -64,10 +58,8 @@ impl MainLoop {
     }
 
     /// The program of a run goes on, or somebody has typed.
-    pub(crate) fn attention_changed(&mut self, run: &RunId) {
-        if let Err(error) = self.note_attention(run) {
-            tracing::error!(%error, %run, "that an agent needs attention no more could not be told");
-        }
+    pub(crate) fn attention_changed(&mut self, run: &RunId) -> Result<(), Error> {
+        self.note_attention(run)
     }
 
     /// Whether an agent needs attention is in no row, so only the change is written.

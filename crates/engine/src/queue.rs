@@ -3,22 +3,25 @@
 use std::collections::HashMap;
 use std::time::{Duration, Instant};
 
+use carillon_core::ask::Event as AskEvent;
 use carillon_core::id::{AskId, MessageId, ProjectId, RunId};
+use carillon_core::run::{Cause, Ending};
 use carillon_core::task::{self, Effect, Event, State};
 use carillon_core::{limits, message, run};
 use carillon_store::attempts::{self, AttemptRow, Slots};
 use carillon_store::messages::{self, MessageRow};
 use carillon_store::runs::{self, RunRow};
 use carillon_store::tasks::{self, TaskRow};
-use carillon_store::{asks, projects};
+use carillon_store::{asks, projects, turns};
 
 use crate::asks::BY_ASK;
 use crate::error::Error;
 use crate::main_loop::{MainLoop, now_ms};
 use crate::rules;
+use crate::wanted::Want;
 use crate::world::{BaseEnv, Facts, LaunchOrder, OrderIo, What};
 
-/// Runs whose task waits for another task and lends it its slot, with how many waits are open.
+/// Runs whose task or turn waits for another one and lends it its slot, with how many waits are open.
 pub(crate) type Lent = HashMap<RunId, usize>;
 
 /// Size of a task's terminal that nobody looks at, in columns and rows.
@@ -28,18 +31,17 @@ const TTY: OrderIo = OrderIo::Terminal { cols: 120, rows: 40 };
 const RETIRE_EVERY: Duration = Duration::from_secs(600);
 
 impl MainLoop {
-    /// Gives free slots to those in line, in their order.
+    /// Sees to it that those in line get the free slots, in their order, before the next commit.
     pub(crate) fn fill_slots(&mut self, project: &ProjectId) {
-        while self.accepting {
-            match self.claim_next(project) {
-                Ok(true) => {}
-                Ok(false) => return,
-                Err(error) => {
-                    tracing::error!(%error, "the next task cannot be started");
-                    return;
-                }
-            }
+        self.wanted.add(Want::Slot(project.clone()));
+    }
+
+    /// Gives a free slot to the first in line. There may be another one then.
+    pub(crate) fn fill_slot(&mut self, project: &ProjectId) -> Result<(), Error> {
+        if self.accepting && !self.vain_starts.rests(project) && self.claim_next(project)? {
+            self.fill_slots(project);
         }
+        Ok(())
     }
 
     /// As [`MainLoop::fill_slots`], for every project with somebody in line.
@@ -60,8 +62,7 @@ impl MainLoop {
             rules::TaskRules::default()
         });
         let slots = Slots { project: rules.concurrent, owner: rules.per_owner() };
-        let lent: Vec<&str> = self.lent.keys().map(RunId::as_str).collect();
-        let lent = serde_json::json!(lent).to_string();
+        let lent = self.lent_runs();
         let id = RunId::from_random(*uuid::Uuid::new_v4().as_bytes());
         let temp = self.temp_place(root.as_ref());
         let mut run = new_run(id, project);
@@ -79,7 +80,7 @@ impl MainLoop {
                 let order = self.order(row, run.id, temp);
                 self.act_later(move |world, report| world.launch(order, report.clone()));
             }
-            Err(message) => self.advance(&run.id, run::Event::LaunchFailed { message }, &Facts::default()),
+            Err(message) => self.advance(&run.id, run::Event::LaunchFailed { message }, &Facts::default())?,
         }
         Ok(true)
     }
@@ -104,26 +105,38 @@ impl MainLoop {
             timeout_ms: task.timeout_ms,
             log_max: task.log_max,
             temp,
+            guarded: None,
         }
     }
 
     /// What a new state of a run means for the task that it is an attempt of.
-    pub(crate) fn advance_attempt(&mut self, row: &RunRow, state: &run::State, facts: &Facts) {
+    pub(crate) fn advance_attempt(
+        &mut self,
+        row: &RunRow,
+        state: &run::State,
+        facts: &Facts,
+    ) -> Result<(), Error> {
         let event = match state {
-            run::State::Starting => return,
+            run::State::Starting => return Ok(()),
             run::State::Running => Event::Began,
             run::State::Ended(_) | run::State::Lost(_) => Event::RunOver(state.clone()),
         };
-        let Ok(Some(mut attempt)) = self.store.read(|db| attempts::of_run(db, &row.id)) else { return };
+        let Some(mut attempt) = self.store.read(|db| attempts::of_run(db, &row.id))? else { return Ok(()) };
+        // Nothing of it ran; whoever did not want it any more is not to see it run now.
+        let event = match (event, &attempt.cancel_by) {
+            (Event::RunOver(run::State::Ended(ending)), Some(by)) if ending.cause == Cause::NeverBegan => {
+                let cause = Cause::Stopped { by: by.clone() };
+                Event::RunOver(run::State::Ended(Ending { cause, ..ending }))
+            }
+            (event, _) => event,
+        };
         attempt.log_bytes = row.log_bytes;
         attempt.log_truncated = facts.log_truncated;
         attempt.output_held = facts.output_held;
         attempt.left_over.clone_from(&facts.left_over);
         attempt.started_ms = row.started_ms;
-        let ended_ms = facts.ended_ms.unwrap_or_else(now_ms);
-        if let Err(error) = self.step_attempt(&attempt, event, ended_ms) {
-            tracing::error!(%error, task = %attempt.task, "the state of a task could not be written");
-        }
+        let ended_ms = facts.ended_ms.or(row.ended_ms).unwrap_or_else(now_ms);
+        self.step_attempt(&attempt, event, ended_ms)
     }
 
     /// Compute, commit, act: one step of one attempt.
@@ -168,18 +181,21 @@ impl MainLoop {
                 Ok(())
             }
         })?;
+        if state.is_terminal() {
+            self.heir_over()?;
+        }
         if state.is_terminal() && attempt.state == State::AwaitingApproval {
             self.forget_approval(attempt)?;
         }
         if state.is_terminal() && self.retired.elapsed() > RETIRE_EVERY {
-            self.retire_tasks()?;
+            self.retire_or_log();
         }
         for effect in effects {
             match effect {
                 Effect::FillSlots => self.fill_slots(&attempt.project),
                 Effect::StopRun => self.stop_attempt(attempt),
                 Effect::TellOwner => match (&joined, &message) {
-                    (Some(ask), None) => self.child_changed(Some(ask.clone())),
+                    (Some(ask), None) => self.child_changed(Some(ask), ended_ms)?,
                     (_, Some(message)) => self.wake_anew(&message.agent)?,
                     (None, None) => {}
                 },
@@ -197,11 +213,14 @@ impl MainLoop {
         Ok(goes_on || attempt.cancel_by.as_deref() == Some(BY_ASK))
     }
 
-    /// A child of an ask was added, ended or was seen.
-    pub(crate) fn child_changed(&mut self, ask: Option<AskId>) {
-        if let Some(ask) = ask {
-            self.step_ask_or_log(&ask, carillon_core::ask::Event::ChildrenChanged);
-        }
+    /// A child of an ask ended or was seen, at `at_ms`. What comes after the deadline comes too late, also when
+    /// it was not heard of before.
+    pub(crate) fn child_changed(&mut self, ask: Option<&AskId>, at_ms: i64) -> Result<(), Error> {
+        let Some(ask) = ask else { return Ok(()) };
+        let deadline = self.store.read(|db| asks::get(db, ask))?.and_then(|row| row.deadline_ms);
+        let is_late = deadline.is_some_and(|deadline| deadline < at_ms);
+        let event = if is_late { AskEvent::DeadlinePassed } else { AskEvent::ChildrenChanged };
+        self.step_ask(ask, event)
     }
 
     /// Asks for the end of an attempt. It is recorded before its supervisor hears of it.
@@ -252,20 +271,40 @@ impl MainLoop {
         })
     }
 
-    /// Lends the slot of a task that begins to wait for another one, or takes it back.
+    /// Lends the slot of a task, or of an agent's turn, that begins to wait, or takes it back.
     pub(crate) fn lend(&mut self, run: &RunId, waits: bool) -> Result<(), Error> {
-        let Some(attempt) = self.store.read(|db| attempts::of_run(db, run))? else { return Ok(()) };
+        let attempt = self.store.read(|db| attempts::of_run(db, run))?;
+        let agent = self.store.read(|db| runs::get(db, run))?.and_then(|row| row.agent);
+        if attempt.is_none() && agent.is_none() {
+            return Ok(());
+        }
         let open = self.lent.entry(run.clone()).or_insert(0);
         *open = if waits { *open + 1 } else { open.saturating_sub(1) };
         if *open == 0 {
             self.lent.remove(run);
         }
-        self.fill_slots(&attempt.project);
+        if let Some(attempt) = attempt {
+            self.fill_slots(&attempt.project);
+        }
+        self.slot_lent(agent.as_ref());
         Ok(())
     }
 
+    /// The runs that lend their slots, as a JSON array.
+    pub(crate) fn lent_runs(&self) -> String {
+        let lent: Vec<&str> = self.lent.keys().map(RunId::as_str).collect();
+        serde_json::json!(lent).to_string()
+    }
+
+    /// As [`MainLoop::retire_tasks`], where that must keep nothing else from being done.
+    pub(crate) fn retire_or_log(&mut self) {
+        if let Err(error) = self.wholly(Self::retire_tasks) {
+            tracing::warn!(%error, "what is old could not be let go; the next sweep tries again");
+        }
+    }
+
     /// Drops the logs of tasks that ended long ago, or that take too much room together, and the
-    /// records of those that ended very long ago.
+    /// records of tasks, asks, turns and messages that were over very long ago.
     pub(crate) fn retire_tasks(&mut self) -> Result<(), Error> {
         self.retired = Instant::now();
         let now = now_ms();
@@ -286,6 +325,12 @@ impl MainLoop {
         if !forgotten.is_empty() {
             self.store.write(|tx| forgotten.iter().try_for_each(|id| tasks::delete(tx, id)))?;
         }
+        let before = now - limits::ASK_AGE_MAX_MS;
+        self.store.write(|tx| {
+            asks::forget(tx, before)?;
+            turns::forget(tx, before)?;
+            messages::forget(tx, before).map(drop)
+        })?;
         Ok(())
     }
 }

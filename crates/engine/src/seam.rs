@@ -67,15 +67,27 @@ pub const WORKDIR_SEAMS: &[&str] = &[
     "worktree brought back",
 ];
 
+/// The seams that only a temp directory has that outlives its run, or that somebody removes.
+pub const TEMP_SEAMS: &[&str] = &[
+    "temp directory handed over",
+    "temp directory made anew",
+    "before the commit: heir over",
+    "after the commit: heir over",
+];
+
 /// The seams that only the removal of residue has.
 pub const RESIDUE_SEAMS: &[&str] = &["residue in the trash", "one thing taken away"];
+
+/// The seams that only the guard around a turn has.
+pub const GUARD_SEAMS: &[&str] = &["guard begun", "guard sees what is new", "guard reaped"];
 
 /// The engine is at this seam.
 #[cfg(debug_assertions)]
 pub(crate) fn reach(name: &str) {
     use std::sync::OnceLock;
     static DIE_AT: OnceLock<Option<String>> = OnceLock::new();
-    let mut all = [SEAMS, ASK_SEAMS, TYPING_SEAMS, WORKDIR_SEAMS, RESIDUE_SEAMS].into_iter().flatten();
+    let lists = [SEAMS, ASK_SEAMS, TYPING_SEAMS, WORKDIR_SEAMS, TEMP_SEAMS, RESIDUE_SEAMS, GUARD_SEAMS];
+    let mut all = lists.into_iter().flatten();
     debug_assert!(all.any(|known| *known == name), "{name:?} is not on the list");
     let die_at = DIE_AT.get_or_init(|| std::env::var("CARILLON_DIE_AT").ok());
     if die_at.as_deref() == Some(name) {

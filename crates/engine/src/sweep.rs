@@ -218,6 +218,8 @@ impl MainLoop {
         for row in self.store.read(runs::holding_temp)? {
             self.clear_up(&row, row.state == State::Lost(LostWhy::SupervisorGone));
         }
+        // What could not be removed an hour ago is tried again.
+        self.dropping.clear();
         self.drop_spent_dirs()?;
         self.retire_tasks()
     }

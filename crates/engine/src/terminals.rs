@@ -61,7 +61,7 @@ impl MainLoop {
         match order {
             Ok(order) => self.act_later(move |world, report| world.launch(order, report.clone())),
             Err(message) => {
-                self.advance(&run.id, run::Event::LaunchFailed { message }, &Facts::default());
+                self.advance(&run.id, run::Event::LaunchFailed { message }, &Facts::default())?;
             }
         }
         Ok(())
@@ -77,27 +77,27 @@ impl MainLoop {
     }
 
     /// A prompt was typed into a terminal, or could not be.
-    pub(crate) fn handed_over(&mut self, id: &TurnId, result: Result<(), String>) {
+    pub(crate) fn handed_over(&mut self, id: &TurnId, result: Result<(), String>) -> Result<(), Error> {
         self.with_turn(id, |this, turn| match result {
             Ok(()) => this.after_hand_over(turn),
             Err(reason) => this.end_turn(turn, End::Failed { reason }, now_ms()),
-        });
+        })
     }
 
     /// The terminal was taken when the prompt was to be typed: the turn waits again.
-    pub(crate) fn hand_over_postponed(&mut self, id: &TurnId) {
-        self.with_turn(id, |this, turn| this.begin_again(&turn));
+    pub(crate) fn hand_over_postponed(&mut self, id: &TurnId) -> Result<(), Error> {
+        self.with_turn(id, |this, turn| this.begin_again(&turn))
     }
 
     /// Does something about a turn that is on its way.
-    fn with_turn(&mut self, id: &TurnId, work: impl FnOnce(&mut Self, TurnRow) -> Result<(), Error>) {
-        let done = match self.store.read(|db| turns::get(db, id)) {
-            Ok(Some(turn)) if turn.state == State::Starting => work(self, turn),
-            Ok(_) => Ok(()),
-            Err(error) => Err(error.into()),
-        };
-        if let Err(error) = done {
-            tracing::error!(%error, turn = %id, "the hand-over of a turn could not be written");
+    fn with_turn(
+        &mut self,
+        id: &TurnId,
+        work: impl FnOnce(&mut Self, TurnRow) -> Result<(), Error>,
+    ) -> Result<(), Error> {
+        match self.store.read(|db| turns::get(db, id))? {
+            Some(turn) if turn.state == State::Starting => work(self, turn),
+            Some(_) | None => Ok(()),
         }
     }
 
@@ -118,10 +118,15 @@ impl MainLoop {
     }
 
     /// The program of a terminal has told that a turn is over. It may be faster than the report that
-    /// its prompt was sent off.
-    pub(crate) fn turn_ended_in_terminal(&mut self, run: &RunId, end: End) -> Result<(), Error> {
+    /// its prompt was sent off. `hook`: the id of what it told, remembered with the end of the turn.
+    pub(crate) fn turn_ended_in_terminal(
+        &mut self,
+        run: &RunId,
+        end: End,
+        hook: Option<&str>,
+    ) -> Result<(), Error> {
         let Some(turn) = self.store.read(|db| turns::live_of_run(db, run))? else { return Ok(()) };
-        let turn = match turn.started_ms {
+        let mut turn = match turn.started_ms {
             Some(_) => turn,
             // It was a turn of the user's.
             None if !self.world().was_handed_over(run, &turn.id) => return Ok(()),
@@ -131,15 +136,41 @@ impl MainLoop {
                 TurnRow { state: State::Running, started_ms: Some(now), ..turn }
             }
         };
+        turn.closing.hook = hook.map(str::to_owned);
         self.end_turn(turn, end, now_ms())
     }
 
+    /// Ends the turn that the user of a terminal has broken off by a key. Most programs do not tell of that.
+    pub(crate) fn end_broken_off(&mut self, run: &RunId) -> Result<(), Error> {
+        let turn = self.store.read(|db| turns::live_of_run(db, run))?;
+        let Some(turn) = turn.filter(|turn| turn.state == State::Running) else { return Ok(()) };
+        let reason = "it was broken off in its terminal".to_owned();
+        self.end_turn(turn, End::Interrupted { reason, resume: false }, now_ms())
+    }
+
+    /// As [`MainLoop::end_broken_off`], once the program has gone quiet.
+    fn look_after_broken_off(&mut self, run: &RunId) -> Result<(), Error> {
+        let facts = self.world().terminal_facts(run);
+        match (facts.typing, facts.busy) {
+            _ if !facts.broken_off => Ok(()),
+            (false, false) => self.end_broken_off(run),
+            (false, true) => {
+                let run = run.clone();
+                self.act_later(move |world, report| world.watch_terminal(&run, report.clone()));
+                Ok(())
+            }
+            // What he types tells more when it is sent off.
+            (true, _) => Ok(()),
+        }
+    }
+
     /// A terminal may be free for what waits.
-    pub(crate) fn terminal_changed(&mut self, run: &RunId) {
-        let agent = self.store.read(|db| runs::get(db, run)).ok().flatten().and_then(|row| row.agent);
-        if let Some(agent) = agent {
+    pub(crate) fn terminal_changed(&mut self, run: &RunId) -> Result<(), Error> {
+        self.look_after_broken_off(run)?;
+        if let Some(agent) = self.store.read(|db| runs::get(db, run))?.and_then(|row| row.agent) {
             self.next_turn(&agent);
         }
+        Ok(())
     }
 
     /// A prompt that was being typed when the engine went away: the pieces that had arrived are known

@@ -4,7 +4,7 @@
 use std::collections::BTreeSet;
 use std::time::Duration;
 
-use carillon_core::id::{AgentId, ApprovalId, AskId, ProfileId, RunId};
+use carillon_core::id::{AgentId, ApprovalId, AskId, ProfileId, ProjectId, RunId};
 
 /// What a time is for.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -13,6 +13,8 @@ pub(crate) enum Timer {
     Deadline(AskId),
     /// An agent may be woken again.
     Wake(AgentId),
+    /// The tasks of a project may go on.
+    Slots(ProjectId),
     /// A program may have been quiet for long enough to be asking something.
     Attention(RunId),
     /// The limit of a profile may be over.

@@ -5,35 +5,29 @@ use carillon_core::ask::{Event as AskEvent, TurnEnd};
 use carillon_core::id::{AgentId, AskId, RunId};
 use carillon_core::run::{self, Cause, LostWhy};
 use carillon_core::turn::{self, End, Event, State};
+use carillon_core::usage::SessionCount;
 use carillon_core::words::{Agent, Mode};
 use carillon_core::{limits, message};
 use carillon_store::asks::AskRow;
 use carillon_store::messages::{self, MessageRow};
 use carillon_store::runs::{self, RunRow};
 use carillon_store::turns::{self, Kind, TurnRow};
-use carillon_store::{agents, asks, profiles};
+use carillon_store::{agents, asks, usage};
 
 use crate::error::Error;
 use crate::main_loop::{MainLoop, now_ms};
 use crate::turns::queued;
-use crate::world::Facts;
+use crate::world::{Facts, TurnOutcome, Unread};
 
 impl MainLoop {
     /// What a new state of a run means for the agent whose it is.
-    pub(crate) fn advance_turn(&mut self, row: &RunRow, state: &run::State, facts: &Facts) {
-        let Some(agent) = row.agent.clone() else { return };
-        if let Err(error) = self.try_advance_turn(row, &agent, state, facts) {
-            tracing::error!(%error, %agent, "the state of a turn could not be written; the next start repeats it");
-        }
-    }
-
-    fn try_advance_turn(
+    pub(crate) fn advance_turn(
         &mut self,
         row: &RunRow,
-        agent: &AgentId,
         state: &run::State,
         facts: &Facts,
     ) -> Result<(), Error> {
+        let Some(agent) = &row.agent else { return Ok(()) };
         let live = self.store.read(|db| turns::live_of_run(db, &row.id))?;
         let is_headless =
             self.store.read(|db| agents::get(db, agent))?.is_some_and(|agent| agent.mode == Mode::Headless);
@@ -50,19 +44,57 @@ impl MainLoop {
                 self.end_turn_of_run(turn, row, state, ended_ms, is_headless)?;
             }
             (run::State::Ended(_) | run::State::Lost(_), None) => {
-                self.fail_what_cannot_start(agent, state)?;
+                self.fail_what_cannot_start(agent, row, state, facts)?;
                 self.next_turn(agent);
             }
         }
         Ok(())
     }
 
-    /// A terminal that could not be started answers nobody.
-    fn fail_what_cannot_start(&mut self, agent: &AgentId, state: &run::State) -> Result<(), Error> {
-        let run::State::Ended(ending) = state else { return Ok(()) };
-        let Cause::SpawnFailed { message } = &ending.cause else { return Ok(()) };
-        while let Some(turn) = self.store.read(|db| turns::next_of(db, agent))? {
-            self.end_turn(turn, End::Failed { reason: message.clone() }, now_ms())?;
+    /// A terminal that could not be started answers nobody. One whose program ended before it took a turn has
+    /// had its chance with what was in line for it by then: it is not started again and again for the same.
+    fn fail_what_cannot_start(
+        &mut self,
+        agent: &AgentId,
+        row: &RunRow,
+        state: &run::State,
+        facts: &Facts,
+    ) -> Result<(), Error> {
+        let reason = match state {
+            run::State::Ended(ending) => match &ending.cause {
+                Cause::SpawnFailed { message } => {
+                    return self.fail_in_line(agent, message, |_, _| true);
+                }
+                Cause::Ended | Cause::TimedOut | Cause::OutputTooLarge => run::in_words(state),
+                Cause::Stopped { .. } | Cause::SystemStop | Cause::NeverBegan => return Ok(()),
+            },
+            run::State::Lost(LostWhy::SupervisorGone) => Some("is gone without a word".to_owned()),
+            run::State::Lost(LostWhy::Rebooted) | run::State::Starting | run::State::Running => return Ok(()),
+        };
+        if self.store.read(|db| turns::newest_of_run(db, &row.id))?.is_some() {
+            return Ok(());
+        }
+        let began = facts.started_ms.or(row.started_ms);
+        let ran_ms = facts.ended_ms.zip(began).map(|(ended, began)| ended.saturating_sub(began));
+        // What cannot even be started is of no use to anybody in line; else the next one gets a start of its own.
+        let could_not_start = ran_ms.is_none_or(|ms| ms < limits::FAILED_START_MS.cast_signed());
+        let reason = format!("its program {} before it could be asked", reason.unwrap_or_default());
+        self.fail_in_line(agent, &reason, |turn, place| {
+            turn.created_ms <= row.created_ms && (place == 0 || could_not_start)
+        })
+    }
+
+    /// Ends the turns in line with a failure, for as long as they are meant; each is told its place.
+    fn fail_in_line(
+        &mut self,
+        agent: &AgentId,
+        reason: &str,
+        is_meant: impl Fn(&TurnRow, usize) -> bool,
+    ) -> Result<(), Error> {
+        for place in 0.. {
+            let next = self.store.read(|db| turns::next_of(db, agent))?;
+            let Some(turn) = next.filter(|turn| is_meant(turn, place)) else { break };
+            self.end_turn(turn, End::Failed { reason: reason.to_owned() }, now_ms())?;
         }
         Ok(())
     }
@@ -84,6 +116,7 @@ impl MainLoop {
         if is_headless && was_executed {
             // A program that ends at once may never have been heard of as begun.
             turn.started_ms = turn.started_ms.or(row.started_ms);
+            self.note_session_of_cut_short(&turn, row, state, ended_ms)?;
         }
         let interrupted = |reason: &str, resume| End::Interrupted { reason: reason.to_owned(), resume };
         let end = match state {
@@ -96,7 +129,10 @@ impl MainLoop {
                 Cause::NeverBegan => return self.begin_again(&turn),
                 Cause::Stopped { by } if by == "app_exit" => interrupted("Carillon was quit", true),
                 Cause::Stopped { by } if by == "user" => interrupted("the agent was stopped by you", false),
-                Cause::Stopped { by } => interrupted(&format!("stopped: {by}"), false),
+                Cause::Stopped { by } if by == run::TEMP_FULL => {
+                    End::Failed { reason: run::in_words(state).unwrap_or_default() }
+                }
+                Cause::Stopped { .. } => interrupted(&run::in_words(state).unwrap_or_default(), false),
                 Cause::SystemStop => interrupted("the system stopped the agent", true),
                 Cause::TimedOut => End::Failed { reason: "the agent's time was up".to_owned() },
                 Cause::SpawnFailed { message } => End::Failed { reason: message.clone() },
@@ -161,18 +197,21 @@ impl MainLoop {
         let Some(agent) = self.store.read(|db| agents::get(db, &turn.agent))? else {
             return Ok(Some(End::Failed { reason: "the agent was removed".to_owned() }));
         };
-        let all = self.store.read(profiles::list)?;
-        let profile = all.into_iter().find(|profile| profile.id == agent.profile);
-        let adapter = profile.map_or_else(|| "plain".to_owned(), |profile| profile.adapter);
+        let adapter = self.adapter_of(&agent)?;
         let outcome = match self.world().turn_outcome(run, &adapter, ending, ended_ms) {
             Ok(outcome) => outcome,
-            Err(message) => {
-                return Ok(Some(End::Failed {
-                    reason: format!("what the agent said cannot be read: {message}"),
-                }));
+            Err(unread) => {
+                return Ok(Some(End::Failed { reason: self.why_unread(run, unread)? }));
             }
         };
-        turn.usage = outcome.usage;
+        self.unread.remove(run);
+        self.count_usage(turn, &agent, &outcome)?;
+        if outcome.session_unknown && turn.prompt == CONTINUE {
+            // To go on is all that it was told, and a new session knows nothing to go on with.
+            self.store.write(|tx| agents::set_session(tx, &agent, None))?;
+            let reason = "interrupted, and the agent's program does not know its session any more".to_owned();
+            return Ok(Some(End::Failed { reason }));
+        }
         if outcome.session_unknown && agent.session_id.is_some() {
             // Its program has forgotten the session: the same turn once more, in a new one.
             let again = TurnRow {
@@ -201,6 +240,40 @@ impl MainLoop {
             self.store.write(|tx| agents::set_session(tx, &agent, outcome.session.as_deref()))?;
         }
         Ok(Some(outcome.end))
+    }
+
+    /// Why what a turn said will never be known; an error while it may be known yet, so that the end of its run is
+    /// taken up again.
+    fn why_unread(&mut self, run: &RunId, unread: Unread) -> Result<String, Error> {
+        let message = match unread {
+            Unread::Lost(message) => message,
+            Unread::NotNow(message) => {
+                let tries = self.unread.entry(run.clone()).or_default();
+                *tries += 1;
+                if *tries < limits::OUTCOME_TRIES {
+                    return Err(Error::failed(message, "it is tried again"));
+                }
+                message
+            }
+        };
+        self.unread.remove(run);
+        Ok(format!("what the agent said cannot be read: {message}"))
+    }
+
+    /// What the turn itself used. A program that counts the whole conversation is believed for what is new in
+    /// it; how far that goes is committed with the end of the turn, so that nothing is counted twice or left out.
+    fn count_usage(&self, turn: &mut TurnRow, agent: &Agent, outcome: &TurnOutcome) -> Result<(), Error> {
+        let session = outcome.session.as_ref().or(agent.session_id.as_ref());
+        let (true, Some(session)) = (outcome.usage_of_session, session) else {
+            turn.usage = outcome.usage.of_turn();
+            return Ok(());
+        };
+        let counted = self.store.read(|db| usage::counted(db, &agent.id, session))?;
+        let told = outcome.usage.of_session();
+        turn.usage = told.since(counted).of_turn();
+        let usage = told.counted_with(counted);
+        turn.closing.session_count = Some(SessionCount { session: session.clone(), usage });
+        Ok(())
     }
 
     /// The end of a turn, for its messages, its ask and its agent: one commit.
@@ -335,27 +408,29 @@ impl MainLoop {
     /// What a boot does about turns that were cut short: they are gone on with where the agent's
     /// program can, and else their ask ends with a clear failure.
     pub(crate) fn recover_turns(&mut self) -> Result<(), Error> {
+        let stays = |error: Error, turn: &TurnRow| tracing::error!(%error, turn = %turn.id, "a turn that was cut short stays as it is");
         for turn in self.store.read(turns::live)? {
-            let run = match &turn.run {
-                Some(run) => self.store.read(|db| runs::get(db, run))?,
-                None => None,
-            };
-            match run {
-                Some(row) if !row.state.is_terminal() => {
-                    self.look_for_questions_later(&row.id);
-                    self.hand_over_again(&turn)?;
-                }
-                Some(row) => {
-                    let state = row.state.clone();
-                    self.try_advance_turn(&row, &turn.agent.clone(), &state, &Facts::default())?;
-                }
-                None => self.begin_again(&turn)?,
-            }
+            self.wholly(|this| this.recover_turn(&turn)).unwrap_or_else(|error| stays(error, &turn));
         }
         for turn in self.store.read(turns::to_resume)? {
-            self.resume(&turn)?;
+            self.wholly(|this| this.resume(&turn)).unwrap_or_else(|error| stays(error, &turn));
         }
         Ok(())
+    }
+
+    fn recover_turn(&mut self, turn: &TurnRow) -> Result<(), Error> {
+        let run = match &turn.run {
+            Some(run) => self.store.read(|db| runs::get(db, run))?,
+            None => None,
+        };
+        match run {
+            Some(row) if !row.state.is_terminal() => {
+                self.look_for_questions_later(&row.id);
+                self.hand_over_again(turn)
+            }
+            Some(row) => self.advance_turn(&row, &row.state.clone(), &Facts::default()),
+            None => self.begin_again(turn),
+        }
     }
 
     fn resume(&mut self, turn: &TurnRow) -> Result<(), Error> {

@@ -5,17 +5,19 @@ use std::path::Path;
 use carillon_core::id::{AgentId, AskId, ProjectId, RunId, TurnId};
 use carillon_core::run::{self};
 use carillon_core::turn::{self, Event, State};
+use carillon_core::usage::Usage;
 use carillon_core::words::{Agent, Mode};
 use carillon_core::{limits, message};
 use carillon_store::messages::{self, MessageRow};
 use carillon_store::runs::{self, RunRow};
-use carillon_store::turns::{self, Kind, TurnRow, Usage};
+use carillon_store::turns::{self, Closing, Kind, TurnRow};
 use carillon_store::{agents, asks, profiles, projects};
 
 use crate::error::Error;
 use crate::main_loop::{MainLoop, now_ms};
 use crate::queue::new_run;
 use crate::secrets;
+use crate::wanted::Want;
 use crate::world::{AgentOrder, BaseEnv, Facts, LaunchOrder, OrderIo, What};
 
 /// A turn that stands in line.
@@ -36,6 +38,7 @@ pub(crate) fn queued(
         prompt,
         run: None,
         usage: Usage::default(),
+        closing: Closing::default(),
         created_ms: now_ms(),
         started_ms: None,
         ended_ms: None,
@@ -51,14 +54,22 @@ pub(crate) struct Chosen {
 }
 
 impl MainLoop {
-    /// Gives a free agent what waits for it. Asked whenever one of the facts changes.
+    /// Sees to it that a free agent gets what waits for it, before the next commit. Asked whenever one of
+    /// the facts changes.
     pub(crate) fn next_turn(&mut self, agent: &AgentId) {
-        if let Err(error) = self.try_next_turn(agent) {
-            tracing::error!(%error, %agent, "what waits for an agent cannot be handed to it");
+        self.wanted.add(Want::Turn(agent.clone()));
+    }
+
+    /// Gives a free agent what waits for it.
+    pub(crate) fn look_after(&mut self, agent: &AgentId) -> Result<(), Error> {
+        // Where a profile bounds the turns at once, whoever waits longest is next.
+        match self.line_of(agent)? {
+            Some(profile) => self.fill_line(&profile),
+            None => self.try_next_turn(agent),
         }
     }
 
-    fn try_next_turn(&mut self, id: &AgentId) -> Result<(), Error> {
+    pub(crate) fn try_next_turn(&mut self, id: &AgentId) -> Result<(), Error> {
         if !self.accepting || !self.turns_may_begin {
             return Ok(());
         }
@@ -74,6 +85,7 @@ impl MainLoop {
         match (agent.mode, live) {
             // Its last process is on its way out.
             (Mode::Headless, Some(_)) => Ok(()),
+            (Mode::Headless, None) if !self.has_slot(&agent)? => Ok(()),
             (Mode::Headless, None) => match self.choose(&agent, true, false)? {
                 Some(chosen) => self.begin_headless(&agent, chosen),
                 None => Ok(()),
@@ -130,7 +142,7 @@ impl MainLoop {
         match order {
             Ok(order) => self.act_later(move |world, report| world.launch(order, report.clone())),
             Err(message) => {
-                self.advance(&run.id, run::Event::LaunchFailed { message }, &Facts::default());
+                self.advance(&run.id, run::Event::LaunchFailed { message }, &Facts::default())?;
             }
         }
         Ok(())
@@ -219,6 +231,7 @@ impl MainLoop {
                 OrderIo::Turn => limits::TURN_OUTPUT_MAX_BYTES,
                 OrderIo::Terminal { .. } | OrderIo::Pipes => limits::TERMINAL_LOG_MAX_BYTES,
             },
+            guarded: matches!(io, OrderIo::Turn).then(|| project.root.clone().into()),
             io,
             temp,
             run: run.id.clone(),

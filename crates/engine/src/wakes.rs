@@ -7,6 +7,7 @@ use carillon_core::turn::End;
 use carillon_core::wake::{self, Decision, Facts};
 use carillon_core::words::Agent;
 use carillon_store::agents::{self, Wakes};
+use carillon_store::db::Db;
 use carillon_store::messages::{self, Kind as MessageKind, MessageRow};
 use carillon_store::turns::{Kind, TurnRow};
 
@@ -38,6 +39,24 @@ pub(crate) fn prompt_of(messages: &[MessageRow]) -> String {
     text
 }
 
+/// The first messages that one turn can carry. After wakes that failed it carries less: what its program cannot take
+/// together may arrive one by one.
+fn what_goes_together(mut messages: Vec<MessageRow>, failed: u32) -> Vec<MessageRow> {
+    let most = match failed {
+        0 => limits::MESSAGE_BYTES_PER_TURN,
+        1 | 2 => limits::MESSAGE_BYTES_AFTER_FAILURE,
+        _ => 0,
+    };
+    let mut bytes = 0;
+    let fitting = messages.iter().take_while(|message| {
+        bytes += message.text.len();
+        bytes <= most
+    });
+    let count = fitting.count().max(1);
+    messages.truncate(count);
+    messages
+}
+
 impl MainLoop {
     /// The messages to wake an agent with now; `None` when it is to be let be.
     pub(crate) fn messages_to_wake_with(
@@ -46,10 +65,10 @@ impl MainLoop {
         idle: bool,
         typing: bool,
     ) -> Result<Option<Vec<MessageRow>>, Error> {
-        let mut pending = self.store.read(|db| messages::pending_of(db, &agent.id))?;
+        let (pending, _) = self.store.read(|db| messages::waiting_for(db, &agent.id))?;
         let wakes = self.store.read(|db| agents::wakes_of(db, &agent.id))?;
         let facts = Facts {
-            pending: u32::try_from(pending.len()).unwrap_or(u32::MAX),
+            pending,
             idle,
             stopped: agent.stopped_by_user,
             limited: false,
@@ -60,8 +79,8 @@ impl MainLoop {
         };
         match wake::decide(facts) {
             Decision::Wake => {
-                pending.truncate(limits::MESSAGES_PER_TURN);
-                Ok(Some(pending))
+                let first = |db: &Db| messages::first_pending(db, &agent.id, limits::MESSAGES_PER_TURN);
+                Ok(Some(what_goes_together(self.store.read(first)?, wakes.failed)))
             }
             Decision::Later { at_ms } => {
                 self.timers.set(at_ms, Timer::Wake(agent.id.clone()));
@@ -102,5 +121,39 @@ impl MainLoop {
         }
         self.next_turn(id);
         Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use carillon_core::id::MessageId;
+    use carillon_core::message::State;
+
+    fn message(bytes: usize) -> MessageRow {
+        MessageRow {
+            id: MessageId::from_random([1; 16]),
+            agent: AgentId::from_random([2; 16]),
+            project: "p".to_owned(),
+            kind: MessageKind::Note,
+            state: State::Pending,
+            about: None,
+            part: 0,
+            repeated: false,
+            text: "x".repeat(bytes),
+            created_ms: 0,
+        }
+    }
+
+    #[test]
+    fn what_failed_together_is_tried_in_smaller_parts_and_never_nothing() {
+        let count = |sizes: &[usize], failed| {
+            what_goes_together(sizes.iter().map(|bytes| message(*bytes)).collect(), failed).len()
+        };
+        assert_eq!(count(&[900; 6], 0), 6);
+        assert_eq!(count(&[900; 6], 1), 3);
+        assert_eq!(count(&[900; 6], 3), 1);
+        assert_eq!(count(&[900_000, 900_000], 0), 1);
+        assert_eq!(count(&[5_000_000, 1], 0), 1, "one that is larger than all goes alone");
     }
 }

@@ -6,11 +6,12 @@ use std::time::Duration;
 
 use carillon_core::id::{CallId, RunId, TurnId};
 use carillon_core::reconcile::Observed;
+use carillon_core::residue::Use;
 use carillon_core::run::Ending;
 use carillon_core::turn;
+use carillon_core::usage::Usage;
 use carillon_core::words::{Agent, Profile};
 use carillon_store::runs::RunRow;
-use carillon_store::turns::Usage;
 
 use crate::event::Event;
 
@@ -37,6 +38,8 @@ pub struct LaunchOrder {
     pub log_max: u64,
     /// Its temp directory, as `base`, `namespace`, `name`; made now, exclusively.
     pub temp: TempPlace,
+    /// The root of the project whose rules say whether it is guarded; none for what never is.
+    pub guarded: Option<PathBuf>,
 }
 
 /// What a run starts.
@@ -157,8 +160,19 @@ pub struct TurnOutcome {
     pub session: Option<String>,
     /// The session that it was told to go on with is not known to it.
     pub session_unknown: bool,
-    /// What it cost.
+    /// What it used, as far as it told.
     pub usage: Usage,
+    /// The usage counts the whole session so far, not this turn alone.
+    pub usage_of_session: bool,
+}
+
+/// Why it is not known what a turn came to.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Unread {
+    /// It could not be read just now; it may be in a moment.
+    NotNow(String),
+    /// It will never be known.
+    Lost(String),
 }
 
 /// What is known of the client of a waiting call.
@@ -183,6 +197,8 @@ pub struct TerminalFacts {
     pub tells_ends: bool,
     /// Its program has told that it is at a turn, ours or the user's.
     pub at_turn: bool,
+    /// It was asked by a key to break off a turn, and has told nothing since.
+    pub broken_off: bool,
 }
 
 /// How long a program has said nothing.
@@ -217,6 +233,11 @@ impl Report {
     /// The temp directory is in the trash, or was not there.
     pub fn temp_buried(&self, run: &RunId) {
         self.send(Event::TempBuried { run: run.clone() });
+    }
+
+    /// The temp directory of a run was measured.
+    pub fn temp_measured(&self, run: &RunId, taken: Use) {
+        self.send(Event::TempMeasured { run: run.clone(), taken });
     }
 
     /// The run directory is gone.
@@ -271,6 +292,9 @@ pub trait World: Send + Sync + 'static {
     /// Clears up after a run that is over: ends the `strays` that still carry its marker when its
     /// supervisor is gone, then renames its temp directory into the trash unless that is in use.
     fn clear_up(&self, run: &RunId, temp: Option<PathBuf>, strays: bool, report: Report);
+    /// Watches over the temp directory of a run until it is cleared up: makes it anew when it is removed from
+    /// outside, holds its lease when nobody else does, and reports now and then how much room it takes.
+    fn watch_temp(&self, run: &RunId, temp: PathBuf, report: Report);
     /// Removes the directory of a run that is over.
     fn drop_dir(&self, run: &RunId, report: Report);
     /// What came of a headless turn whose run has ended by itself; read from what the run left.
@@ -280,7 +304,7 @@ pub trait World: Send + Sync + 'static {
         adapter: &str,
         ending: &Ending,
         ended_ms: i64,
-    ) -> Result<TurnOutcome, String>;
+    ) -> Result<TurnOutcome, Unread>;
     /// The end of a run's output, as plain text; empty when nothing is kept.
     fn tail_of(&self, run: &RunId, most_bytes: u64) -> String;
     /// What is known of the client of a waiting call.

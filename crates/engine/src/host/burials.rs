@@ -1,16 +1,20 @@
 //! Clearing up after runs: strays are ended, temp directories are renamed into the trash when nobody
-//! uses them, the trash is emptied. One thread does it, while there is something to do: looking for
-//! users of a directory reads all of `/proc`, and the end of a run must not wait for that.
+//! uses them, the trash is emptied. One thread renames, while there is something to do: looking for
+//! users of a directory reads all of `/proc`, and the end of a run must not wait for that. Another one
+//! deletes, behind everything else: however much there is, the next directory is renamed at once.
 
 use std::path::{Path, PathBuf};
+use std::sync::atomic::Ordering;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use carillon_core::id::RunId;
+use carillon_core::limits;
 use carillon_tidy::in_use::{self, Subject};
 use carillon_tidy::{temp, trash};
 
-use crate::host::Host;
+use crate::host::guard::By;
+use crate::host::{Host, linux};
 use crate::seam;
 use crate::world::Report;
 
@@ -21,7 +25,17 @@ pub(crate) struct Burial {
     pub(crate) temp: Option<PathBuf>,
     /// Its supervisor is gone and may have left processes.
     pub(crate) strays: bool,
+    /// Its directory, of which nothing is needed any more.
+    pub(crate) dir: Option<PathBuf>,
     pub(crate) report: Report,
+}
+
+/// One whose directory somebody still used, most often a process of its run that is just ending.
+struct Late {
+    burial: Burial,
+    users: Vec<u32>,
+    /// It is tried again until then, and after that by the next sweep.
+    until: Instant,
 }
 
 /// What waits to be cleared up.
@@ -35,6 +49,9 @@ pub(crate) struct Burials {
 struct Queue {
     waiting: Vec<Burial>,
     has_worker: bool,
+    /// Something was put into the trash since it was emptied last.
+    is_fuller: bool,
+    is_emptying: bool,
 }
 
 impl Burials {
@@ -42,14 +59,25 @@ impl Burials {
         self.queue.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The next ones; none ends the worker.
-    fn take(&self) -> Vec<Burial> {
+    /// The next ones; none ends the worker, unless it `goes_on` with others.
+    fn take(&self, goes_on: bool) -> Vec<Burial> {
         let mut queue = self.queue();
-        if queue.waiting.is_empty() {
+        if queue.waiting.is_empty() && !goes_on {
             queue.has_worker = false;
             self.idle.notify_all();
         }
         std::mem::take(&mut queue.waiting)
+    }
+
+    /// Whether the trash is to be emptied once more; if not, its worker ends.
+    fn go_on_emptying(&self, is_cancelled: bool) -> bool {
+        let mut queue = self.queue();
+        let goes_on = std::mem::take(&mut queue.is_fuller) && !is_cancelled;
+        if !goes_on {
+            queue.is_emptying = false;
+            self.idle.notify_all();
+        }
+        goes_on
     }
 }
 
@@ -69,41 +97,86 @@ impl Host {
         }
     }
 
-    fn bury_all(&self) {
+    fn bury_all(self: &Arc<Self>) {
+        let mut late: Vec<Late> = Vec::new();
         loop {
-            let burials = self.burials.take();
-            if burials.is_empty() {
+            let burials = self.burials.take(!late.is_empty());
+            if burials.is_empty() && late.is_empty() {
                 return;
             }
             for burial in burials.iter().filter(|burial| burial.strays) {
                 self.end_strays_of(&burial.run);
             }
-            self.bury_batch(&burials);
-            self.empty_trash(None);
+            // Of a run that nobody watched to its end.
+            for burial in &burials {
+                self.finish_guard(&burial.run, By::ClearUp);
+            }
+            for burial in &burials {
+                if let Some(dir) = &burial.dir {
+                    remove_dir(burial, dir);
+                }
+            }
+            if burials.is_empty() {
+                wait_for_any(&late);
+            }
+            let until = Instant::now() + patience();
+            let new = burials.into_iter().map(|burial| Late { burial, users: Vec::new(), until });
+            late = self.bury_batch(late.into_iter().chain(new).collect());
+            let is_over = |one: &Late| one.until < Instant::now();
+            late.retain(|one| !self.sweep_cancelled.load(Ordering::Relaxed) && !is_over(one));
+            self.empty_trash_in_background();
         }
     }
 
-    /// Renames temp directories into the trash, as far as nobody uses them. The processes of the
-    /// machine are looked at once for all.
-    fn bury_batch(&self, burials: &[Burial]) {
-        let mut there = Vec::new();
-        for burial in burials {
-            match burial.temp.as_deref().map(free_to_go) {
-                None | Some(Place::Empty) => burial.report.temp_buried(&burial.run),
-                Some(Place::Taken) => {}
-                Some(Place::Free) => there.extend(burial.temp.as_deref().map(|path| (burial, path))),
+    fn empty_trash_in_background(self: &Arc<Self>) {
+        let mut queue = self.burials.queue();
+        queue.is_fuller = true;
+        if std::mem::replace(&mut queue.is_emptying, true) {
+            return;
+        }
+        let host = self.clone();
+        let work = move || {
+            linux::stand_back();
+            while host.burials.go_on_emptying(host.sweep_cancelled.load(Ordering::Relaxed)) {
+                host.empty_trash(None);
+            }
+        };
+        if let Err(error) = std::thread::Builder::new().name("empty".to_owned()).spawn(work) {
+            queue.is_emptying = false;
+            tracing::warn!(%error, "no thread to empty the trash; the next sweep does it");
+        }
+    }
+
+    /// Renames temp directories into the trash, as far as nobody uses them; answers those that somebody does. The
+    /// processes of the machine are looked at once for all.
+    fn bury_batch(&self, all: Vec<Late>) -> Vec<Late> {
+        let (mut there, mut used) = (Vec::new(), Vec::new());
+        for one in all {
+            match one.burial.temp.as_deref().map(free_to_go) {
+                // It was for its strays alone.
+                None => {}
+                Some(Place::Empty) => one.burial.report.temp_buried(&one.burial.run),
+                Some(Place::Taken) => used.push(Late { users: Vec::new(), ..one }),
+                Some(Place::Free) => there.push(one),
             }
         }
+        let subject = |one: &'_ Late| {
+            let path = one.burial.temp.clone().unwrap_or_default();
+            (path, one.burial.run.clone())
+        };
+        let named: Vec<(PathBuf, RunId)> = there.iter().map(subject).collect();
         let subjects: Vec<Subject<'_>> =
-            there.iter().map(|(burial, path)| Subject { path, run: burial.run.as_str() }).collect();
+            named.iter().map(|(path, run)| Subject { path, run: run.as_str() }).collect();
         let holders = if subjects.is_empty() { Vec::new() } else { in_use::holders_of(&subjects) };
-        for ((burial, path), holders) in there.into_iter().zip(holders) {
+        for ((one, (path, _)), holders) in there.into_iter().zip(&named).zip(holders) {
             if let Some(holder) = holders.first() {
                 tracing::info!(path = %path.display(), pid = holder.pid, name = holder.name, "a temp directory is in use; it stays");
+                used.push(Late { users: holders.iter().map(|holder| holder.pid).collect(), ..one });
             } else if self.bury(path) {
-                burial.report.temp_buried(&burial.run);
+                one.burial.report.temp_buried(&one.burial.run);
             }
         }
+        used
     }
 
     /// Renames a temp directory into the trash; true when it is out of its place.
@@ -123,13 +196,14 @@ impl Host {
         }
     }
 
-    /// Waits until nothing waits to be cleared up. The worker leaves deleting to the caller.
+    /// Waits until nothing waits to be cleared up. Deleting is left to the caller.
     pub(crate) fn wait_for_burials(&self, until: Instant) {
-        self.sweep_cancelled.store(true, std::sync::atomic::Ordering::Relaxed);
+        self.sweep_cancelled.store(true, Ordering::Relaxed);
         let queue = self.burials.queue();
         let limit = until.saturating_duration_since(Instant::now());
-        let _ = self.burials.idle.wait_timeout_while(queue, limit, |queue| queue.has_worker);
-        self.sweep_cancelled.store(false, std::sync::atomic::Ordering::Relaxed);
+        let is_busy = |queue: &mut Queue| queue.has_worker || queue.is_emptying;
+        let _ = self.burials.idle.wait_timeout_while(queue, limit, is_busy);
+        self.sweep_cancelled.store(false, Ordering::Relaxed);
     }
 
     /// Deletes what is in the trash, until `until`.
@@ -148,6 +222,30 @@ impl Host {
             }
         }
     }
+}
+
+fn remove_dir(burial: &Burial, dir: &Path) {
+    match std::fs::remove_dir_all(dir) {
+        Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
+            tracing::warn!(%error, dir = %dir.display(), "a run directory stays; the next sweep tries again");
+        }
+        Ok(()) | Err(_) => burial.report.dir_dropped(&burial.run),
+    }
+}
+
+/// How long a directory is tried again that somebody uses. A debug build takes another time from its environment,
+/// for tests.
+fn patience() -> Duration {
+    let told = std::env::var("CARILLON_BURIAL_PATIENCE_MS").ok().filter(|_| cfg!(debug_assertions));
+    Duration::from_millis(told.and_then(|ms| ms.parse().ok()).unwrap_or(limits::BURIAL_PATIENCE_MS))
+}
+
+/// Waits a moment for the end of any process that uses one of them.
+fn wait_for_any(late: &[Late]) {
+    let users: Vec<u32> = late.iter().flat_map(|one| one.users.iter().copied()).collect();
+    let pause = Duration::from_millis(limits::BURIAL_PAUSE_MS);
+    // Who holds a lease is not known.
+    if users.is_empty() { std::thread::sleep(pause) } else { linux::wait_for_an_end(&users, pause) }
 }
 
 /// Whether the place of a temp directory can be cleared, as far as its lease tells.
@@ -174,5 +272,37 @@ fn free_to_go(path: &Path) -> Place {
             tracing::warn!(%error, path = %path.display(), "a temp directory cannot be looked at; it stays");
             Place::Taken
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::config::Config;
+    use crate::event::Event;
+    use crate::world::World;
+    use std::sync::mpsc;
+
+    #[test]
+    fn the_directory_of_a_run_is_removed_behind_the_back_of_who_asks() {
+        let temp = tempfile::tempdir().expect("a directory");
+        let config = Config {
+            home: temp.path().to_owned(),
+            home_is_chosen: true,
+            carillon_binary: "/no/such/carillon".into(),
+            from_terminal: true,
+        };
+        let host = Arc::new(Host::new(&config));
+        let run = RunId::from_random([7; 16]);
+        let dir = host.run_dir(&run);
+        std::fs::create_dir_all(dir.join("log")).expect("a run directory");
+        let (events, reported) = mpsc::channel();
+        // As if the worker were at something else.
+        host.burials.queue().has_worker = true;
+        host.drop_dir(&run, Report(events));
+        assert!(dir.is_dir() && reported.try_recv().is_err());
+        host.bury_all();
+        assert!(!dir.exists());
+        assert!(matches!(reported.try_recv(), Ok(Event::DirDropped { run: gone }) if gone == run));
     }
 }

@@ -48,11 +48,15 @@ enum Taken {
 impl Host {
     pub(crate) fn facts_of_terminal(&self, run: &RunId) -> TerminalFacts {
         let typing = lock(&self.keyboard(run)).is_taken();
+        let busy = !typing && !matches!(self.taken(run, true), Taken::Free);
+        let broken_off = self.was_broken_off(run);
         TerminalFacts {
             typing,
-            busy: !typing && !matches!(self.taken(run, true), Taken::Free),
+            busy,
             tells_ends: self.has_mark(run, Mark::Hooks),
-            at_turn: self.has_mark(run, Mark::Busy),
+            // Free after it was broken off, it is at nothing, although it has not told so.
+            at_turn: self.has_mark(run, Mark::Busy) && (busy || !broken_off),
+            broken_off,
         }
     }
 

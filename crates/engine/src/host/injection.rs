@@ -10,11 +10,11 @@ use std::time::{Duration, Instant};
 use carillon_core::id::{RunId, TurnId};
 use carillon_core::limits;
 
-use crate::host::Host;
 use crate::host::linux::Input;
 use crate::host::outlet::Outlet;
 use crate::host::prompt_form::{self, COOKED_LINE_BYTES, Form};
 use crate::host::typing::{Mark, lock};
+use crate::host::{Host, Terminal};
 use crate::seam;
 use crate::world::Report;
 
@@ -31,8 +31,19 @@ const ENTER_AFTER: Duration = Duration::from_millis(200);
 const ENTER_QUIET: Duration = Duration::from_millis(150);
 /// A program that shows nothing gets Enter after this time,
 const ENTER_UNSEEN: Duration = Duration::from_millis(500);
+/// one that marks pastes, and so draws its own line, only after this: it is slow, and would take Enter for a part of the paste,
+const ENTER_UNSEEN_MARKED: Duration = Duration::from_secs(5);
 /// and one that never stops to show something after this.
 const ENTER_MAX: Duration = Duration::from_secs(2);
+/// What it shows may be something else. The end of the paste is looked for on its screen for so long; many show only how
+/// long the paste was.
+const ECHO_MAX: Duration = Duration::from_secs(1);
+/// So many letters of the prompt's end are looked for.
+const ECHO_CHARS: usize = 12;
+/// One that tells when it begins a turn, has told nothing for so long and shows no question has taken Enter for a line end:
+const ENTER_TOLD: Duration = Duration::from_secs(4);
+/// it gets Enter again, so often.
+const ENTER_REPEATS: u128 = 2;
 /// Pauses between two looks whether a piece was read; no event tells it.
 const LOOK_MIN: Duration = Duration::from_millis(1);
 const LOOK_MAX: Duration = Duration::from_millis(20);
@@ -99,6 +110,8 @@ impl Host {
         };
         let typed = prompt_form::typed(prompt, form);
         let before = outlet.pulse.quiet().0;
+        let terminal = self.terminal(run).map_err(NotHanded::Failed)?;
+        let echo = Echo::of(prompt, form, &terminal);
         for (number, range) in (0u128..).zip(prompt_form::pieces(&typed)) {
             give(&outlet, piece_id(turn, number), &typed.as_bytes()[range])?;
             seam::reach("a part of a prompt typed");
@@ -107,21 +120,60 @@ impl Host {
             }
         }
         seam::reach("a prompt typed");
-        wait_for_enter(&outlet, before);
+        wait_for_enter(&outlet, before, form, &echo);
         // Who rang before this turn does not ask in it.
         self.attended(run);
         if self.has_mark(run, Mark::Hooks) {
             // From Enter on it is at a turn, also before it says so.
             self.set_mark(run, Mark::Busy, true);
         }
-        lock(&self.keyboard(run)).answered = outlet.end().0;
+        // A turn that was broken off is over by now, told or not: the end that comes next is this one's.
+        self.set_mark(run, Mark::BrokenOff, false);
+        let told = {
+            let keyboard = self.keyboard(run);
+            let mut keys = lock(&keyboard);
+            self.note_broken_off(run, &mut keys, false);
+            keys.answered = outlet.end().0;
+            keys.told
+        };
         if let Err(error) = give(&outlet, enter_id(turn), b"\r") {
             self.set_mark(run, Mark::Busy, false);
             return Err(error);
         }
         seam::reach("a prompt sent off");
+        self.repeat_enter(run, turn, &outlet, told);
         self.break_off_unwanted(run, &outlet);
         Ok(())
+    }
+
+    /// To a line that is empty by now, Enter means nothing.
+    fn repeat_enter(&self, run: &RunId, turn: &TurnId, outlet: &Outlet, told: u64) {
+        for number in 1..=ENTER_REPEATS {
+            if !self.has_mark(run, Mark::Begins) || self.has_told(run, outlet, told) {
+                return;
+            }
+            let answered = lock(&self.keyboard(run)).answered;
+            if self.asks_surely(run, answered)
+                || give(outlet, enter_id(turn).wrapping_sub(number), b"\r").is_err()
+            {
+                return;
+            }
+        }
+    }
+
+    /// Waits until the program has told something new, or nobody waits for that any more.
+    fn has_told(&self, run: &RunId, outlet: &Outlet, before: u64) -> bool {
+        let until = Instant::now() + ENTER_TOLD;
+        let keyboard = self.keyboard(run);
+        while Instant::now() < until {
+            let keys = lock(&keyboard);
+            if keys.told != before || keys.unwanted.is_some() || !outlet.is_live() {
+                return true;
+            }
+            drop(keys);
+            std::thread::sleep(LOOK_MAX);
+        }
+        false
     }
 
     /// What is decided once for a turn: that its terminal is free, and the form.
@@ -175,7 +227,7 @@ impl Host {
         if takes_escape {
             // Pressed at once, Esc could take Enter's place in the program's eyes.
             outlet.pulse.wait_until_quiet(ENTER_QUIET, Instant::now() + ENTER_UNSEEN);
-            lock(&keyboard).broke_off = Some(Instant::now());
+            self.note_broken_off(run, &mut lock(&keyboard), true);
             let _ = self.write(run, b"\x1b");
         }
     }
@@ -219,12 +271,56 @@ fn wait_until_read(input: &Input, outlet: &Outlet) -> Result<(), NotHanded> {
     }
 }
 
+/// The end of a prompt on the screen of its program.
+struct Echo<'a> {
+    terminal: &'a Terminal,
+    end: String,
+    /// How often it stood there before the prompt was typed.
+    before: usize,
+}
+
+impl<'a> Echo<'a> {
+    fn of(prompt: &str, form: Form, terminal: &'a Terminal) -> Self {
+        let letters = letters_of(prompt);
+        let from = letters.char_indices().rev().nth(ECHO_CHARS - 1).map_or(0, |(at, _)| at);
+        // Whoever takes the prompt as keys shows each as it comes.
+        let end = if form == Form::Marked { letters[from..].to_owned() } else { String::new() };
+        let mut echo = Self { terminal, end, before: 0 };
+        echo.before = echo.count();
+        echo
+    }
+
+    fn count(&self) -> usize {
+        if self.end.is_empty() { 0 } else { letters_of(&self.terminal.text()).matches(&self.end).count() }
+    }
+
+    /// Waits until it has come, or will not.
+    fn wait(&self, outlet: &Outlet) {
+        let until = Instant::now() + ECHO_MAX;
+        while !self.end.is_empty() && outlet.is_live() && Instant::now() < until {
+            let (seen, _) = outlet.pulse.quiet();
+            if self.count() > self.before {
+                return;
+            }
+            // Output is told of before it is on the screen.
+            outlet.pulse.wait_for_output(seen, until.min(Instant::now() + LOOK_MAX));
+        }
+    }
+}
+
+/// A text without what programs change in it when they show it: its lines are broken elsewhere, in frames.
+fn letters_of(text: &str) -> String {
+    text.chars().filter(|c| c.is_alphanumeric()).collect()
+}
+
 /// Waits for the moment in which Enter is no part of the paste. `before`: the end of the output before
 /// the paste.
-fn wait_for_enter(outlet: &Outlet, before: u64) {
+fn wait_for_enter(outlet: &Outlet, before: u64, form: Form, echo: &Echo<'_>) {
     let read = Instant::now();
-    outlet.pulse.wait_for_output(before, read + ENTER_UNSEEN);
+    let unseen = if form == Form::Marked { ENTER_UNSEEN_MARKED } else { ENTER_UNSEEN };
+    outlet.pulse.wait_for_output(before, read + unseen);
     if outlet.pulse.quiet().0 > before {
+        echo.wait(outlet);
         let rest = ENTER_AFTER.saturating_sub(read.elapsed());
         std::thread::sleep(rest);
         outlet.pulse.wait_until_quiet(ENTER_QUIET, read + ENTER_MAX);

@@ -1,5 +1,6 @@
 //! Starting a run: its temp directory, its run directory, its supervisor.
 
+use std::os::fd::OwnedFd;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -9,6 +10,7 @@ use carillon_core::limits;
 use carillon_supervisor::{Control, Grace, Io, RunSpec};
 
 use crate::envs;
+use crate::host::guard::{Around, By};
 use crate::host::outlet::Outlet;
 use crate::host::terminal::Terminal;
 use crate::host::turns::Ready;
@@ -28,9 +30,9 @@ impl Host {
     pub(crate) fn launch_and_watch(self: Arc<Self>, order: LaunchOrder, report: &Report) {
         let run = order.run.clone();
         match self.launch(&order) {
-            Ok(supervisor) => {
+            Ok((supervisor, guard)) => {
                 seam::reach("supervisor started");
-                self.connect_and_watch(&run, 0, report);
+                self.connect_and_watch(&run, 0, guard.as_ref(), report);
                 // The supervisor was ours to start, so it is ours to reap.
                 if let Err(error) = supervisor.reap() {
                     tracing::debug!(%run, %error, "the supervisor was reaped by somebody else");
@@ -43,7 +45,11 @@ impl Host {
         }
     }
 
-    fn launch(&self, order: &LaunchOrder) -> Result<carillon_supervisor::Launched, String> {
+    /// Answers with the lease of the guard around it, where it has one.
+    fn launch(
+        &self,
+        order: &LaunchOrder,
+    ) -> Result<(carillon_supervisor::Launched, Option<OwnedFd>), String> {
         let temp = carillon_tidy::temp::create(&order.temp.base, &order.temp.namespace, &order.temp.name)
             .map_err(|e| format!("no temp directory can be made: {e}"))?;
         seam::reach("temp directory made");
@@ -76,12 +82,21 @@ impl Host {
             keep: KEPT_PROGRAMS.iter().map(|&name| name.to_owned()).collect(),
         };
         let mut env = self.env_of(order)?;
-        for (name, value) in ready.env {
+        let guard = match &order.guarded {
+            Some(root) => self.begin_guard(root, &order.cwd, &leased.path),
+            None => Around::default(),
+        };
+        for (name, value) in ready.env.into_iter().chain(guard.env) {
             env.retain(|(known, _)| *known != name);
             env.push((name, value));
         }
-        carillon_supervisor::launch(&self.carillon_binary, leased, &spec, &env, vec![temp.lease])
-            .map_err(|e| format!("no supervisor can be started: {e}"))
+        let mut inherited = vec![temp.lease];
+        if let Some(lease) = &guard.lease {
+            inherited.push(lease.try_clone().map_err(|e| format!("no descriptor is left: {e}"))?);
+        }
+        let launched = carillon_supervisor::launch(&self.carillon_binary, leased, &spec, &env, inherited)
+            .map_err(|e| format!("no supervisor can be started: {e}"))?;
+        Ok((launched, guard.lease))
     }
 
     /// The whole environment of a program. It is handed on from process to process and stands in no
@@ -120,10 +135,11 @@ impl Host {
         // What was written before now is history: its questions were answered or given up.
         let dir = self.run_dir(run);
         let history = carillon_supervisor::LogReader::open(&dir).and_then(|log| log.end()).unwrap_or(0);
-        self.connect_and_watch(run, history, report);
+        self.connect_and_watch(run, history, None, report);
     }
 
-    fn connect_and_watch(&self, run: &RunId, history: u64, report: &Report) {
+    /// `guard` is the lease of the guard around it, held since it began.
+    fn connect_and_watch(&self, run: &RunId, history: u64, guard: Option<&OwnedFd>, report: &Report) {
         let dir = self.run_dir(run);
         let patience = Duration::from_millis(limits::SUPERVISOR_PATIENCE_MS);
         match Control::connect(&dir, patience) {
@@ -142,6 +158,9 @@ impl Host {
         self.forget(run);
         // Else the loop would find a run that still seems to live, and connect to it once more.
         carillon_supervisor::wait_until_free(&dir, LET_GO_PATIENCE);
+        // Before the turn counts as over, so that what is told of it is whole and its agent's next one not yet there.
+        self.finish_guard(run, By::Watcher { held: guard.is_some() });
+        self.read_ahead(run);
         report.over(run);
     }
 

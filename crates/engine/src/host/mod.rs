@@ -5,18 +5,23 @@ mod attention;
 mod burials;
 mod calls;
 mod checkpoint;
+mod guard;
 mod idle;
 mod injection;
 pub(crate) mod launch;
+mod leaving;
 mod line;
 pub(crate) mod linux;
 mod observe;
+mod outcomes;
 pub(crate) mod outlet;
 mod prompt_form;
 mod pulse;
 pub(crate) mod repository;
 pub(crate) mod residue;
+pub(crate) mod rules;
 mod temp;
+mod temp_watch;
 mod terminal;
 mod turns;
 pub(crate) mod typing;
@@ -42,10 +47,12 @@ use crate::host::outlet::Outlet;
 use crate::host::typing::Keyboard;
 use crate::own_env;
 use crate::world::{
-    CallState, Facts, LaunchOrder, Quiet, Report, TempPlace, TerminalFacts, TurnOutcome, World,
+    CallState, Facts, LaunchOrder, Quiet, Report, TempPlace, TerminalFacts, TurnOutcome, Unread, World,
 };
 
 use burials::{Burial, Burials};
+use outcomes::Outcomes;
+use temp_watch::TempWatch;
 pub use terminal::{Pulled, Terminal};
 
 /// Variables by name.
@@ -71,6 +78,9 @@ pub struct Host {
     /// Runs whose supervisor is being connected, with who asked for their end meanwhile.
     connecting: (Mutex<HashMap<RunId, Option<String>>>, Condvar),
     burials: Burials,
+    /// What turns have said that are just over.
+    outcomes: Outcomes,
+    temp_watch: Arc<TempWatch>,
     /// Calls whose client's lock a thread waits for.
     watched_calls: Mutex<HashSet<CallId>>,
     /// What users type into terminals, by run.
@@ -102,6 +112,8 @@ impl Host {
             terminals: Mutex::default(),
             connecting: Default::default(),
             burials: Burials::default(),
+            outcomes: Outcomes::default(),
+            temp_watch: Arc::default(),
             watched_calls: Mutex::default(),
             keyboards: Mutex::default(),
             watched_terminals: Mutex::default(),
@@ -302,19 +314,21 @@ impl World for Arc<Host> {
     }
 
     fn clear_up(&self, run: &RunId, temp: Option<PathBuf>, strays: bool, report: Report) {
-        self.bury_in_background(Burial { run: run.clone(), temp, strays, report });
+        if temp.is_some() {
+            self.temp_watch.forget(run);
+        }
+        self.bury_in_background(Burial { run: run.clone(), temp, strays, dir: None, report });
+    }
+
+    fn watch_temp(&self, run: &RunId, temp: PathBuf, report: Report) {
+        self.temp_watch.add(run, temp, report);
     }
 
     fn drop_dir(&self, run: &RunId, report: Report) {
         self.terminals().remove(run);
-        let dir = self.run_dir(run);
-        match std::fs::remove_dir_all(&dir) {
-            Ok(()) => report.dir_dropped(run),
-            Err(error) if error.kind() == std::io::ErrorKind::NotFound => report.dir_dropped(run),
-            Err(error) => {
-                tracing::warn!(%error, dir = %dir.display(), "a run directory stays; the next start tries again")
-            }
-        }
+        self.outcomes.forget(run);
+        let dir = Some(self.run_dir(run));
+        self.bury_in_background(Burial { run: run.clone(), temp: None, strays: false, dir, report });
     }
 
     fn turn_outcome(
@@ -323,7 +337,7 @@ impl World for Arc<Host> {
         adapter: &str,
         ending: &Ending,
         ended_ms: i64,
-    ) -> Result<TurnOutcome, String> {
+    ) -> Result<TurnOutcome, Unread> {
         self.read_outcome(run, adapter, ending, ended_ms)
     }
 
@@ -376,6 +390,7 @@ impl World for Arc<Host> {
     }
 
     fn let_go(&self) {
+        self.temp_watch.stop();
         for (_, outlet) in self.outlets().drain() {
             outlet.let_go();
         }

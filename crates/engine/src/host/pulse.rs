@@ -23,10 +23,22 @@ struct Inside {
     attention: Option<Instant>,
 }
 
+impl Inside {
+    /// How long to wait until the program has been quiet for so long, at most until then; none when there is nothing
+    /// to wait for.
+    fn rest(&self, quiet: Duration, until: Instant, now: Instant) -> Option<Duration> {
+        let due = (self.spoke + quiet).min(until);
+        (!self.over && now < due).then(|| due - now)
+    }
+}
+
 impl Pulse {
     pub(crate) fn new() -> Self {
-        let inside =
-            Inside { spoke: Instant::now(), end: 0, answers: HashMap::new(), over: false, attention: None };
+        Self::new_at(Instant::now())
+    }
+
+    fn new_at(now: Instant) -> Self {
+        let inside = Inside { spoke: now, end: 0, answers: HashMap::new(), over: false, attention: None };
         Self { inside: Mutex::new(inside), changed: Condvar::new() }
     }
 
@@ -41,10 +53,14 @@ impl Pulse {
 
     /// The program wrote.
     pub(crate) fn spoke(&self, end: u64) {
+        self.spoke_at(end, Instant::now());
+    }
+
+    fn spoke_at(&self, end: u64, now: Instant) {
         let mut inside = self.inside();
         if end > inside.end {
             inside.end = end;
-            inside.spoke = Instant::now();
+            inside.spoke = now;
             self.changed.notify_all();
         }
     }
@@ -63,8 +79,12 @@ impl Pulse {
 
     /// End of the log in bytes, and how long the program has been quiet.
     pub(crate) fn quiet(&self) -> (u64, Duration) {
+        self.quiet_at(Instant::now())
+    }
+
+    fn quiet_at(&self, now: Instant) -> (u64, Duration) {
         let inside = self.inside();
-        (inside.end, inside.spoke.elapsed())
+        (inside.end, now.saturating_duration_since(inside.spoke))
     }
 
     /// Waits until the program has been quiet for so long, at most until then; false when the run is
@@ -72,12 +92,10 @@ impl Pulse {
     pub(crate) fn wait_until_quiet(&self, quiet: Duration, until: Instant) -> bool {
         let mut inside = self.inside();
         loop {
-            let now = Instant::now();
-            let due = (inside.spoke + quiet).min(until);
-            if inside.over || now >= due {
-                return !inside.over;
+            match inside.rest(quiet, until, Instant::now()) {
+                Some(rest) => inside = self.wait(inside, rest),
+                None => return !inside.over,
             }
-            inside = self.wait(inside, due - now);
         }
     }
 
@@ -157,21 +175,22 @@ mod tests {
 
     #[test]
     fn quiet_begins_anew_with_each_word() {
-        let pulse = Arc::new(Pulse::new());
-        let speaker = pulse.clone();
-        let told = std::thread::spawn(move || {
-            for end in 1..=5 {
-                speaker.spoke(end);
-                std::thread::sleep(SHORT / 4);
-            }
-            Instant::now()
-        });
-        assert!(pulse.wait_until_quiet(SHORT, Instant::now() + LONG));
-        let (end, quiet) = pulse.quiet();
-        told.join().expect("the speaker");
-        assert!(end == 5 && quiet >= SHORT, "{end} {quiet:?}");
-        pulse.spoke(5);
-        assert!(pulse.quiet().1 >= SHORT, "what is not new is no word");
+        let start = Instant::now();
+        let pulse = Pulse::new_at(start);
+        let rest = |now| pulse.inside().rest(SHORT, start + LONG, now);
+        let mut now = start;
+        for end in 1..=5 {
+            now += SHORT / 4;
+            pulse.spoke_at(end, now);
+            assert_eq!(rest(now), Some(SHORT), "each word is a reason to wait anew");
+        }
+        assert_eq!(rest(now + SHORT / 4), Some(SHORT * 3 / 4));
+        assert_eq!((rest(now + SHORT), pulse.quiet_at(now + SHORT)), (None, (5, SHORT)));
+        pulse.spoke_at(5, now + SHORT);
+        assert_eq!(rest(now + SHORT), None, "what is not new is no word");
+        pulse.spoke_at(6, start + LONG - SHORT / 2);
+        assert_eq!(rest(start + LONG - SHORT / 4), Some(SHORT / 4), "at most until then");
+        assert!(pulse.wait_until_quiet(Duration::ZERO, Instant::now() + LONG));
     }
 
     #[test]

@@ -133,6 +133,8 @@ pub(crate) struct Known {
     pub(crate) workdirs: Vec<WorkdirRow>,
     /// Runs that are over and whose output somebody still waits for.
     pub(crate) needed: HashSet<RunId>,
+    /// Runs that are over and whose temp directory tasks have inherited.
+    pub(crate) inherited: HashSet<RunId>,
     /// Tasks, asks and live agents of each workdir that are not over.
     pub(crate) open_work: HashMap<WorkdirId, u32>,
     pub(crate) now_ms: i64,
@@ -141,6 +143,14 @@ pub(crate) struct Known {
 impl Known {
     pub(crate) fn run(&self, id: &str) -> Option<&RunRow> {
         self.runs.iter().find(|row| row.id.as_str() == id)
+    }
+
+    /// What the ledger says of the run of a temp directory.
+    fn owner_of_temp(&self, row: Option<&RunRow>) -> Owner {
+        match row {
+            Some(row) if self.inherited.contains(&row.id) => Owner::Inherited,
+            row => owner_of(row),
+        }
     }
 
     fn agents_in(&self, row: &WorkdirRow) -> Vec<String> {

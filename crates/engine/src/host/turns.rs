@@ -9,14 +9,15 @@ use carillon_agents::terminal::terminal_plan;
 use carillon_agents::turn::{self as agent_turn, McpEntry, Session, TurnEnd, TurnOrder};
 use carillon_core::id::RunId;
 use carillon_core::run::Ending;
+use carillon_core::usage::{Usage, micro_usd};
 use carillon_core::{plain, turn};
-use carillon_store::turns::Usage;
 use carillon_supervisor::{LogReader, Read};
 
+use crate::host::outcomes::{self, Said};
 use crate::host::typing::Mark;
 use crate::host::{Host, Vars};
 use crate::requests::resolve;
-use crate::world::{AgentOrder, OrderIo, TurnOutcome};
+use crate::world::{AgentOrder, OrderIo, TurnOutcome, Unread};
 
 /// What an agent's program needs for its start, as found on this machine.
 pub(crate) struct Ready {
@@ -84,24 +85,33 @@ impl Host {
         adapter: &str,
         ending: &Ending,
         ended_ms: i64,
-    ) -> Result<TurnOutcome, String> {
+    ) -> Result<TurnOutcome, Unread> {
         let dir = self.run_dir(run);
-        let adapter: Adapter = adapter.parse().map_err(|_| format!("the adapter {adapter:?} is unknown"))?;
-        let record = match carillon_supervisor::observe(&dir).map_err(|e| e.to_string())? {
+        let lost = Unread::Lost;
+        let adapter: Adapter =
+            adapter.parse().map_err(|_| lost(format!("the adapter {adapter:?} is unknown")))?;
+        let not_now = |e: carillon_supervisor::Error| Unread::NotNow(e.to_string());
+        let record = match carillon_supervisor::observe(&dir).map_err(not_now)? {
             carillon_supervisor::Observed::Ended(record) => record,
-            other => return Err(format!("its record cannot be read: {other:?}")),
+            other => return Err(lost(format!("its record cannot be read: {other:?}"))),
         };
         if record.log_truncated {
-            return Err("the disk was full while it answered, so that some of it is missing".to_owned());
+            let why = "the disk was full while it answered, so that some of it is missing";
+            return Err(lost(why.to_owned()));
         }
-        let out = whole(LogReader::open(&dir)).map_err(|e| e.to_string())?;
-        let errors = whole(LogReader::open_errors(&dir)).map_err(|e| e.to_string())?;
+        let Said { out, errors } = match self.outcomes.take(run) {
+            Some(said) => said,
+            None => outcomes::read(&dir).map_err(not_now)?,
+        };
         let exit = agent_turn::Exit { code: ending.exit_code, signal: ending.signal };
         let outcome = agent_turn::outcome(adapter, exit, &out, &errors, ended_ms);
+        let usage_of_session = outcome.usage.is_some_and(|usage| usage.of_session);
         let usage = outcome.usage.map(|usage| Usage {
             input_tokens: Some(usage.input_tokens),
+            cached_tokens: usage.cached_tokens,
             output_tokens: Some(usage.output_tokens),
-            cost_usd: usage.cost_usd,
+            reasoning_tokens: usage.reasoning_tokens,
+            cost_micro_usd: usage.cost_usd.and_then(micro_usd),
         });
         let mut session_unknown = false;
         let end = match outcome.end {
@@ -116,7 +126,13 @@ impl Host {
                 turn::End::Limited { reason, until_ms: resets_at_ms }
             }
         };
-        Ok(TurnOutcome { end, session: outcome.session, session_unknown, usage: usage.unwrap_or_default() })
+        Ok(TurnOutcome {
+            end,
+            session: outcome.session,
+            session_unknown,
+            usage: usage.unwrap_or_default(),
+            usage_of_session,
+        })
     }
 
     /// The end of a run's output, as plain lines.
@@ -144,10 +160,6 @@ fn known_of(adapter: Adapter) -> &'static [Mark] {
         Adapter::Codex | Adapter::Opencode => &[Mark::Hooks],
         Adapter::Acp | Adapter::Plain => &[],
     }
-}
-
-fn whole(log: Result<LogReader, carillon_supervisor::Error>) -> Result<Vec<u8>, carillon_supervisor::Error> {
-    read_from(&mut log?, 0)
 }
 
 pub(crate) fn read_from(log: &mut LogReader, from: u64) -> Result<Vec<u8>, carillon_supervisor::Error> {

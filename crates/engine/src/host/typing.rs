@@ -3,8 +3,8 @@
 //!
 //! What has to survive the engine stands as small files in the run's directory: `typing` (how much the
 //! user has in his line), `busy` (the program is at a turn), `hooks` (it tells when a turn ends),
-//! `begins` (and when one begins), `awaited` (it will tell when it is up), `broken-off` (the turn that ends next is one that
-//! nobody wants any more).
+//! `begins` (and when one begins), `awaited` (it will tell when it is up), `escaped` (somebody asked it by a key to break
+//! off the turn that it is at), `broken-off` (the turn that ends next is one that nobody wants any more).
 
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -27,6 +27,8 @@ pub(crate) enum Mark {
     Begins,
     /// The program was started so that it will tell when it is up.
     Awaited,
+    /// Its user, or we for him, asked it by a key to break off the turn that it is at.
+    Escaped,
     /// The turn that ends next is not wanted any more: its end is no other turn's.
     BrokenOff,
 }
@@ -38,6 +40,7 @@ impl Mark {
             Self::Hooks => "hooks",
             Self::Begins => "begins",
             Self::Awaited => "awaited",
+            Self::Escaped => "escaped",
             Self::BrokenOff => "broken-off",
         }
     }
@@ -53,6 +56,8 @@ pub(crate) struct Keyboard {
     pub(crate) sent: Option<Instant>,
     /// When the program was asked to break off, until it has told that its turn is over.
     pub(crate) broke_off: Option<Instant>,
+    /// How often the program has told that it has begun or ended something.
+    pub(crate) told: u64,
     /// End of the log when a key was pressed last that answers questions: what asks now came later.
     pub(crate) answered: u64,
     /// What he typed while a prompt is being typed; it comes after that.
@@ -94,7 +99,8 @@ impl Host {
         let made = || {
             let text = std::fs::read_to_string(self.run_dir(run).join(TYPING)).unwrap_or_default();
             let chars = text.trim().parse().unwrap_or(usize::from(!text.is_empty()));
-            Arc::new(Mutex::new(Keyboard { line: Line::with(chars), ..Keyboard::default() }))
+            let broke_off = self.has_mark(run, Mark::Escaped).then(Instant::now);
+            Arc::new(Mutex::new(Keyboard { line: Line::with(chars), broke_off, ..Keyboard::default() }))
         };
         all.entry(run.clone()).or_insert_with(made).clone()
     }
@@ -150,7 +156,7 @@ impl Host {
             keys.sent = Some(now);
         }
         if fed.broke_off && self.has_mark(run, Mark::Busy) {
-            keys.broke_off = Some(now);
+            self.note_broken_off(run, keys, true);
         }
         let may_be_free = (before > 0 && keys.line.is_empty()) || fed.broke_off || is_answer;
         Typed { may_be_free, attended }
@@ -195,7 +201,21 @@ impl Host {
         let keyboard = self.keyboard(run);
         let mut keys = lock(&keyboard);
         keys.sent = None;
-        keys.broke_off = None;
+        keys.told += 1;
+        self.note_broken_off(run, &mut keys, false);
+    }
+
+    /// A key asked the program to break off what it is at, or it has told what it makes of that.
+    pub(crate) fn note_broken_off(&self, run: &RunId, keys: &mut Keyboard, asked: bool) {
+        if asked != keys.broke_off.is_some() {
+            self.set_mark(run, Mark::Escaped, asked);
+        }
+        keys.broke_off = asked.then(Instant::now);
+    }
+
+    /// Whether somebody asked the program to break off, and it has told nothing since.
+    pub(crate) fn was_broken_off(&self, run: &RunId) -> bool {
+        lock(&self.keyboard(run)).broke_off.is_some()
     }
 
     /// Asks the program to break off what it is at, where its kind of program does that on Esc. Ctrl+C
@@ -212,7 +232,7 @@ impl Host {
             self.set_mark(run, Mark::BrokenOff, true);
         }
         if takes_escape {
-            keys.broke_off = Some(Instant::now());
+            self.note_broken_off(run, &mut keys, true);
             drop(keys);
             if let Err(message) = self.write(run, b"\x1b") {
                 tracing::debug!(%run, message, "nothing to break off");

@@ -71,8 +71,7 @@ impl Host {
 
     /// The rules of a project for its workdirs.
     pub(crate) fn workdir_rules(&self, project_root: &Path) -> Result<rules::Workdirs, String> {
-        let found = rules::read(&project_root.join(rules::FILE_NAME)).map_err(|e| e.to_string())?;
-        Ok(found.map(|sections| sections.workdirs).unwrap_or_default())
+        Ok(super::rules::of_project(project_root)?.workdirs)
     }
 
     /// The branch that a checkout stands on.
@@ -143,9 +142,14 @@ impl Host {
         entries.filter_map(id).filter(|id| WorkdirId::parse(id).is_ok()).collect()
     }
 
-    /// Forgets entries that were not even written to their end. Only at a start: later, one may be at it.
+    /// Forgets entries and copies that were not even written to their end. Only at a start: later, one may be at it.
     pub(crate) fn begin_journal(&self) {
         create::unfinished(&self.journal());
+        for entry in std::fs::read_dir(self.journal()).into_iter().flatten().flatten() {
+            if entry.file_name().as_encoded_bytes().ends_with(b".copying") {
+                let _ = std::fs::remove_file(entry.path());
+            }
+        }
     }
 
     /// The ledger knows now what became of it.
@@ -190,7 +194,10 @@ impl Host {
                 false
             }
         };
-        names.iter().filter(|name| copied(name)).cloned().collect()
+        let there = names.iter().filter(|name| copied(name)).cloned().collect();
+        // Only a copy that failed leaves anything of it.
+        let _ = std::fs::remove_file(&part);
+        there
     }
 
     /// What git says of a worktree, and what is judged by that alone.
@@ -468,6 +475,7 @@ mod tests {
         assert!(written.exists());
         host.begin_journal();
         assert!(!written.exists(), "at a start nobody writes it any more");
+        assert!(!host.journal().join(format!("{id}.copying")).exists(), "nor copies");
         assert_eq!(host.creations(), std::slice::from_ref(&id));
     }
 }

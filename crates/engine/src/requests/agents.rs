@@ -8,12 +8,13 @@ use carillon_core::ask::ChildId;
 use carillon_core::id::{AgentId, RunId};
 use carillon_core::limit::Limited;
 use carillon_core::run::{Cause, State};
+use carillon_core::usage::UsageSum;
 use carillon_core::words::{Agent, Mode, Project};
 use carillon_core::{limits, name};
 use carillon_store::agents::{self, Wakes};
 use carillon_store::runs::{self, RunRow};
 use carillon_store::turns::{self, TurnRow};
-use carillon_store::{asks, limits as session_limits, messages};
+use carillon_store::{asks, limits as session_limits, messages, usage};
 
 use crate::engine::Engine;
 use crate::error::Error;
@@ -22,6 +23,8 @@ use crate::requests::find::find;
 use crate::requests::profiles::resolve;
 use crate::requests::workdirs::NewWorkdir;
 use crate::secrets;
+use crate::slots::{NONE_LENT, held_back};
+use crate::temps::TempUse;
 use crate::world::{AgentOrder, BaseEnv, LaunchOrder, OrderIo, What};
 
 /// An agent to add.
@@ -65,6 +68,8 @@ pub struct AgentView {
     pub work: Work,
     /// Until when a session limit of its profile holds, where that is known.
     pub limited_until_ms: Option<i64>,
+    /// What the temp directory of its live run takes, once it was measured.
+    pub temp: Option<TempUse>,
 }
 
 /// What an agent does and what waits for it.
@@ -80,6 +85,10 @@ pub struct Work {
     pub wakes: Wakes,
     /// The session limit that holds for it.
     pub limited: Option<Limited>,
+    /// Why what stands in line for it does not begin, in words.
+    pub held_back: Option<String>,
+    /// What its turns have used.
+    pub usage: Option<UsageSum>,
 }
 
 impl Work {
@@ -99,12 +108,20 @@ impl Work {
             }
         }
         let (pending, _) = messages::waiting_for(db, &agent.id)?;
+        let turn = turns::live_of(db, &agent.id)?;
+        let queued = turns::queued_of(db, &agent.id)? + pending;
+        let limited = session_limits::get(db, &agent.profile)?;
         Ok(Self {
-            turn: turns::live_of(db, &agent.id)?,
-            queued: turns::queued_of(db, &agent.id)? + pending,
             waiting_on,
             wakes: agents::wakes_of(db, &agent.id)?,
-            limited: session_limits::get(db, &agent.profile)?,
+            held_back: match turn.is_none() && queued > 0 && !agent.stopped_by_user && limited.is_none() {
+                true => held_back(db, agent, NONE_LENT)?,
+                false => None,
+            },
+            turn,
+            queued,
+            limited,
+            usage: usage::of_agent(db, &agent.id)?,
         })
     }
 }
@@ -153,7 +170,8 @@ impl Engine {
             (Mode::Headless, _) => AgentState::Idle,
         };
         let limited_until_ms = work.limited.as_ref().and_then(|limited| limited.until_ms);
-        AgentView { agent, state, run, work, limited_until_ms }
+        let temp = live.and_then(|run| self.inner.temp_uses.get(&run.id));
+        AgentView { agent, state, run, work, limited_until_ms, temp }
     }
 
     /// Adds an agent. Nothing is started.
@@ -282,6 +300,7 @@ impl Engine {
             timeout_ms: None,
             log_max: limits::TERMINAL_LOG_MAX_BYTES,
             temp,
+            guarded: None,
             run,
         })
     }
@@ -307,15 +326,7 @@ impl Engine {
             }
             inner.end_asks_of(&view.agent)?;
             inner.store.write(|tx| agents::delete(tx, &view.agent))?;
-            for row in inner
-                .store
-                .read(runs::with_dir)?
-                .iter()
-                .filter(|row| row.agent.is_none() && row.state.is_terminal())
-            {
-                inner.drop_dir(&row.id);
-            }
-            Ok(())
+            inner.drop_spent_dirs()
         })
     }
 

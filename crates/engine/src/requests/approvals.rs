@@ -52,6 +52,11 @@ impl Engine {
                 && (view.row.id.as_str().starts_with(key) || view.row.task.as_str().starts_with(key))
         };
         let mut found: Vec<_> = self.approvals()?.into_iter().filter(fits).collect();
+        // A task that was tried again has been asked about before.
+        let waits = |view: &ApprovalView| view.row.state == State::Pending;
+        if found.iter().filter(|view| waits(view)).count() == 1 {
+            found.retain(waits);
+        }
         if found.len() > 1 {
             return Err(Error::Ambiguous { what: "approval", name: key.to_owned() });
         }

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use carillon_core::ask::{self, Event, State};
-use carillon_core::id::{AskId, CallId, MessageId};
+use carillon_core::id::{AskId, CallId, MessageId, RunId};
 use carillon_core::words::Agent;
 use carillon_core::{limits, message, turn};
 use carillon_store::asks::{self, AskRow};
@@ -15,8 +15,11 @@ use crate::asks::{ChildView, children_of};
 use crate::engine::Engine;
 use crate::error::Error;
 use crate::main_loop::{MainLoop, now_ms};
+use crate::requests::bounds::bound_texts;
 use crate::requests::callers::{Caller, Who};
 use crate::requests::find::find;
+use crate::requests::tasks::Lending;
+use crate::slots::{NONE_LENT, held_back};
 use crate::timers::Timer;
 use crate::turns::queued;
 use crate::world::CallState;
@@ -61,6 +64,8 @@ pub enum WaitingFor {
     Limit,
     /// The callee sits on a prompt of its own.
     Attention,
+    /// Another turn of the callee's profile, which lets no more run at once.
+    Slot,
 }
 
 /// An ask with its children.
@@ -88,12 +93,17 @@ impl Engine {
     fn ask_by_id(&self, id: &AskId) -> Result<AskView, Error> {
         let found = self.read(|db| {
             let Some(row) = asks::get(db, id)? else { return Ok(None) };
-            Ok(Some((children_of(db, id)?, turns::of_ask(db, id)?, is_limited(db, &row)?, row)))
+            let turns = turns::of_ask(db, id)?;
+            let kept_waiting = match turns.last().is_some_and(|turn| turn.state == turn::State::Queued) {
+                true => kept_waiting(db, &row)?,
+                false => None,
+            };
+            Ok(Some((children_of(db, id)?, turns, kept_waiting, row)))
         })?;
-        let (children, turns, limited, row) = found.ok_or_else(|| not_found(id.as_str()))?;
+        let (children, turns, kept_waiting, row) = found.ok_or_else(|| not_found(id.as_str()))?;
         let asks = turns.last().is_some_and(|turn| self.callee_asks(turn));
         let waiting_for = match waiting_for(&row, &turns, asks) {
-            Some(WaitingFor::TurnQueue) if limited => Some(WaitingFor::Limit),
+            Some(WaitingFor::TurnQueue) if kept_waiting.is_some() => kept_waiting,
             waiting_for => waiting_for,
         };
         let children = children.into_iter().map(|child| self.with_tail(child)).collect();
@@ -148,19 +158,30 @@ impl Engine {
         let project = project.map(|key| self.project(key)).transpose()?.map(|project| project.id);
         let agent = agent.map(|key| self.agent(key)).transpose()?.map(|view| view.agent.id);
         let rows = self.read(|db| asks::list(db, project.as_ref(), agent.as_ref(), state, LIST_MAX))?;
-        rows.into_iter().map(|row| self.ask_by_id(&row.id)).collect()
+        let mut room = limits::ASK_LIST_TEXTS_BYTES;
+        rows.into_iter()
+            .map(|row| {
+                let mut view = self.ask_by_id(&row.id)?;
+                bound_texts(&mut view, &mut room);
+                Ok(view)
+            })
+            .collect()
     }
 
-    /// Waits up to `wait` for the end of an ask.
-    pub async fn wait_ask(&self, key: &str, wait: Duration) -> Result<AskView, Error> {
+    /// Waits up to `wait` for the end of an ask. Who waits from within a task lends its slot meanwhile: what
+    /// the callee starts may need it.
+    pub async fn wait_ask(&self, key: &str, waiter: Option<RunId>, wait: Duration) -> Result<AskView, Error> {
         let until = tokio::time::Instant::now() + wait.min(Duration::from_millis(limits::WAIT_MAX_MS));
-        let id = self.ask_id(key)?;
-        let mut newest = self.inner.newest.watch();
+        let key = key.to_owned();
+        let id = self.aside(move |engine| engine.ask_id(&key)).await?;
+        let mut one = self.inner.newest.watch_one(id.as_str());
+        let _lent = waiter.map(|run| Lending::begin(self, run));
         loop {
-            newest.mark_unchanged();
-            let row = self.read(|db| asks::get(db, &id))?.ok_or_else(|| not_found(key))?;
-            if row.state.is_terminal() || tokio::time::timeout_at(until, newest.changed()).await.is_err() {
-                return self.ask_by_id(&id);
+            let of = id.clone();
+            let row = self.aside(move |engine| engine.read(|db| asks::get(db, &of))).await?;
+            let is_over = row.ok_or_else(|| not_found(id.as_str()))?.state.is_terminal();
+            if is_over || tokio::time::timeout_at(until, one.changed()).await.is_err() {
+                return self.aside(move |engine| engine.ask_by_id(&id)).await;
             }
         }
     }
@@ -201,6 +222,8 @@ impl Engine {
         let attached = id.clone();
         self.request_blocking(move |inner| {
             inner.store.write(|tx| calls::insert(tx, &call, &attached, now_ms()))?;
+            let caller = inner.store.read(|db| asks::get(db, &attached))?.and_then(|row| row.caller);
+            inner.slot_lent(caller.as_ref());
             Ok(())
         })?;
         self.ask_by_id(&id)
@@ -324,12 +347,14 @@ impl MainLoop {
             self.store.write(|tx| asks::note(tx, &parent))?;
         }
         self.next_turn(&callee.id);
+        self.slot_lent(row.caller.as_ref());
         Ok(())
     }
 
     fn attach(&mut self, known: AskRow, call: Option<CallId>) -> Result<AskId, Error> {
         if let Some(call) = call {
             self.store.write(|tx| calls::insert(tx, &call, &known.id, now_ms()))?;
+            self.slot_lent(known.caller.as_ref());
         }
         Ok(known.id)
     }
@@ -400,11 +425,19 @@ fn check(new: &NewAsk) -> Result<(), Error> {
     Ok(())
 }
 
-/// Whether a session limit keeps the callee from beginning.
-fn is_limited(db: &carillon_store::db::Db, row: &AskRow) -> Result<bool, carillon_store::db::SqlError> {
-    let Some(callee) = &row.callee else { return Ok(false) };
-    let Some(agent) = carillon_store::agents::get(db, callee)? else { return Ok(false) };
-    Ok(carillon_store::limits::get(db, &agent.profile)?.is_some())
+/// What keeps the callee from beginning any turn.
+fn kept_waiting(
+    db: &carillon_store::db::Db,
+    row: &AskRow,
+) -> Result<Option<WaitingFor>, carillon_store::db::SqlError> {
+    let Some(callee) = &row.callee else { return Ok(None) };
+    let Some(agent) = carillon_store::agents::get(db, callee)? else { return Ok(None) };
+    if carillon_store::limits::get(db, &agent.profile)?.is_some() {
+        return Ok(Some(WaitingFor::Limit));
+    }
+    // One that is at a turn has its slot, and does that first.
+    let is_free = turns::live_of(db, callee)?.is_none();
+    Ok(if is_free { held_back(db, &agent, NONE_LENT)?.map(|_| WaitingFor::Slot) } else { None })
 }
 
 fn waiting_for(row: &AskRow, turns: &[turns::TurnRow], callee_asks: bool) -> Option<WaitingFor> {

@@ -65,6 +65,7 @@ impl Engine {
                 env: Vec::new(),
                 policy: None,
                 allow_prefixes: Vec::new(),
+                concurrency: None,
             })?;
         }
         let there = self.agents(Some(project.id.as_str()))?;

@@ -5,6 +5,7 @@ use std::path::Path;
 
 use carillon_core::limits;
 use carillon_core::residue::Kind;
+use carillon_store::runs;
 use carillon_tidy::base;
 
 use crate::config::Config;
@@ -66,6 +67,7 @@ impl Engine {
             Check::fail("ledger", integrity, "quit and start Carillon: a damaged file is moved aside whole")
         });
         checks.push(self.check_processes()?);
+        checks.push(self.check_temp_use()?);
         checks.push(self.check_agents()?);
         Ok(checks)
     }
@@ -84,6 +86,24 @@ impl Engine {
             "processes",
             format!("still there after their runs: {}", words.join(", ")),
             "`carillon clean --kind process` shows them, and with --apply ends those that are safe to end",
+        ))
+    }
+
+    /// Temp directories that take much room.
+    fn check_temp_use(&self) -> Result<Check, Error> {
+        let mut words = Vec::new();
+        for (run, taken) in self.inner.temp_uses.warned() {
+            let Some(row) = self.read(|db| runs::get(db, &run))? else { continue };
+            let path = row.temp_path.unwrap_or_default();
+            words.push(format!("{path} (run {run}): {}", taken.warning().unwrap_or_default()));
+        }
+        if words.is_empty() {
+            return Ok(Check::ok("temp use", "no run takes much room in its temp directory".to_owned()));
+        }
+        Ok(Check::warn(
+            "temp use",
+            words.join("; "),
+            "stop what fills it; `[temp]` in a project's carillon.toml says how much a run may take",
         ))
     }
 

@@ -4,15 +4,20 @@ use carillon_agents::adapter::Adapter;
 use carillon_agents::hook::{self, HookSeen};
 use carillon_core::id::RunId;
 use carillon_core::turn::End;
-use carillon_store::{agents, profiles, runs};
+use carillon_store::db::{Db, SqlError};
+use carillon_store::{agents, hooks, profiles, runs};
 use serde_json::Value;
 
 use crate::engine::Engine;
 use crate::error::Error;
 use crate::host::Host;
 use crate::host::typing::Mark;
+use crate::left_hooks::Left;
 use crate::main_loop::{MainLoop, now_ms};
 use crate::requests::runs::run_id;
+
+/// Longest id of something told that is remembered, in bytes.
+const HOOK_ID_MAX_BYTES: usize = 64;
 
 /// What a program tells of itself.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -23,45 +28,58 @@ enum Hook {
     Began,
     /// It has ended a turn.
     Ended(End),
+    /// The account's limit is reached; it goes on with its turn by itself when that is over.
+    Waits {
+        reason: String,
+        /// When the limit ends, in Unix milliseconds.
+        until_ms: Option<i64>,
+    },
     /// It sits on a question of its own, like one for a permission.
     Asks,
 }
 
 impl Engine {
     /// Hears what the program of a terminal tells: the `event` in its own word, and the `data` that
-    /// came with it. What means nothing to us changes nothing.
-    pub fn hear_hook(&self, run: &str, event: &str, data: &Value) -> Result<(), Error> {
+    /// came with it. What means nothing to us changes nothing, and neither does what was heard already: `id`
+    /// is made by who tells, once for each thing that happened, and told again when no answer came.
+    pub fn hear_hook(&self, run: &str, event: &str, data: &Value, id: Option<&str>) -> Result<(), Error> {
         let run = run_id(run)?;
-        let Some(adapter) = self.adapter_of_live(&run)? else { return Ok(()) };
+        let Some(adapter) = self.read(|db| adapter_of_live(db, &run))? else { return Ok(()) };
+        let Some(told) = Told::of(adapter, event, data, id) else { return Ok(()) };
+        let host = self.inner.host.clone();
+        self.request_blocking(move |inner| inner.hear_once(&host, &run, told))
+    }
+}
+
+/// Something told, as it is understood.
+struct Told {
+    hook: Hook,
+    session: Option<String>,
+    id: Option<String>,
+}
+
+impl Told {
+    fn of(adapter: Adapter, event: &str, data: &Value, id: Option<&str>) -> Option<Self> {
         let (hook, session) = match in_our_words(event, data) {
-            Some(hook) => (Some(hook), None),
+            Some(hook) => (hook, None),
             None => {
                 let json = serde_json::to_vec(data).unwrap_or_default();
                 let call = hook::hear(adapter, event, &json, now_ms());
-                (call.seen.and_then(meaning_of), call.session)
+                (call.seen.and_then(|seen| meaning_of(adapter, seen))?, call.session)
             }
         };
-        let Some(hook) = hook else { return Ok(()) };
-        let host = self.inner.host.clone();
-        self.request_blocking(move |inner| {
-            if let (Hook::Ended(_), Some(session)) = (&hook, session) {
-                inner.note_session(&run, &session)?;
-            }
-            inner.hear(&host, &run, hook)
-        })
+        let id = id.filter(|id| id.len() <= HOOK_ID_MAX_BYTES).map(str::to_owned);
+        Some(Self { hook, session, id })
     }
+}
 
-    /// The adapter of the agent whose live run this is.
-    fn adapter_of_live(&self, run: &RunId) -> Result<Option<Adapter>, Error> {
-        let adapter = self.read(|db| {
-            let row = runs::get(db, run)?.filter(|row| !row.state.is_terminal());
-            let Some(agent) = row.and_then(|row| row.agent) else { return Ok(None) };
-            let Some(agent) = agents::get(db, &agent)? else { return Ok(None) };
-            let profile = profiles::list(db)?.into_iter().find(|profile| profile.id == agent.profile);
-            Ok(profile.map(|profile| profile.adapter))
-        })?;
-        Ok(adapter.and_then(|adapter| adapter.parse().ok()))
-    }
+/// The adapter of the agent whose live run this is.
+fn adapter_of_live(db: &Db, run: &RunId) -> Result<Option<Adapter>, SqlError> {
+    let row = runs::get(db, run)?.filter(|row| !row.state.is_terminal());
+    let Some(agent) = row.and_then(|row| row.agent) else { return Ok(None) };
+    let Some(agent) = agents::get(db, &agent)? else { return Ok(None) };
+    let profile = profiles::list(db)?.into_iter().find(|profile| profile.id == agent.profile);
+    Ok(profile.and_then(|profile| profile.adapter.parse().ok()))
 }
 
 /// The words of programs that were made for us.
@@ -78,7 +96,7 @@ fn in_our_words(event: &str, data: &Value) -> Option<Hook> {
     }
 }
 
-fn meaning_of(seen: HookSeen) -> Option<Hook> {
+fn meaning_of(adapter: Adapter, seen: HookSeen) -> Option<Hook> {
     match seen {
         HookSeen::SessionStarted { .. } => Some(Hook::Ready),
         HookSeen::PromptSubmitted => Some(Hook::Began),
@@ -87,6 +105,10 @@ fn meaning_of(seen: HookSeen) -> Option<Hook> {
         HookSeen::TurnEnded { .. } => None,
         HookSeen::NeedsAttention { .. } => Some(Hook::Asks),
         HookSeen::Failed { reason } => Some(Hook::Ended(End::Failed { reason })),
+        // Its interface tries again until somebody stops it: typed once more, the prompt would be worked on twice.
+        HookSeen::Limited { reason, resets_at_ms, .. } if adapter == Adapter::Opencode => {
+            Some(Hook::Waits { reason, until_ms: resets_at_ms })
+        }
         HookSeen::Limited { reason, resets_at_ms, .. } => {
             Some(Hook::Ended(End::Limited { reason, until_ms: resets_at_ms }))
         }
@@ -94,12 +116,43 @@ fn meaning_of(seen: HookSeen) -> Option<Hook> {
 }
 
 impl MainLoop {
-    fn hear(&mut self, host: &Host, run: &RunId, hook: Hook) -> Result<(), Error> {
+    /// What lies there from a time without an engine, before the runs themselves are looked at: a program that told of
+    /// the end of its turn and then ended has answered.
+    pub(crate) fn hear_left(&mut self, host: &Host, run: &RunId, left: &Left) -> Result<(), Error> {
+        let Some(adapter) = self.store.read(|db| adapter_of_live(db, run))? else { return Ok(()) };
+        match Told::of(adapter, &left.event, &left.data, left.id.as_deref()) {
+            Some(told) => self.hear_once(host, run, told),
+            None => Ok(()),
+        }
+    }
+
+    fn hear_once(&mut self, host: &Host, run: &RunId, Told { hook, session, id }: Told) -> Result<(), Error> {
+        if let Some(id) = &id
+            && self.store.read(|db| hooks::is_heard(db, run, id))?
+        {
+            tracing::debug!(%run, id, "a hook told the same once more");
+            return Ok(());
+        }
+        if let (Hook::Ended(_), Some(session)) = (&hook, session) {
+            self.note_session(run, &session)?;
+        }
+        self.hear(host, run, hook, id.as_deref())?;
+        match &id {
+            Some(id) => Ok(self.store.write(|tx| hooks::set_heard(tx, run, id))?),
+            None => Ok(()),
+        }
+    }
+
+    fn hear(&mut self, host: &Host, run: &RunId, hook: Hook, id: Option<&str>) -> Result<(), Error> {
         match hook {
             // Some programs say so again in the middle of their work, when they tidy up.
             Hook::Ready if host.has_mark(run, Mark::Begins) => {}
             Hook::Ready => set(host, run, &[Mark::Hooks, Mark::Begins], true),
             Hook::Began => {
+                // Programs that are broken off do not tell so, but what they begin next is another turn.
+                if host.was_broken_off(run) {
+                    self.end_broken_off(run)?;
+                }
                 set(host, run, &[Mark::Busy, Mark::Hooks, Mark::Begins], true);
                 set(host, run, &[Mark::BrokenOff], false);
                 host.heard_of(run);
@@ -110,19 +163,19 @@ impl MainLoop {
                 set(host, run, &[Mark::Hooks], true);
                 host.heard_of(run);
                 if !unwanted {
-                    self.turn_ended_in_terminal(run, end)?;
+                    self.turn_ended_in_terminal(run, end, id)?;
                 }
             }
+            Hook::Waits { reason, until_ms } => return self.note_limit_of_run(run, reason, until_ms),
             Hook::Asks => {
                 self.call_for_attention(run, true)?;
                 return Ok(());
             }
         }
         if host.attended(run) {
-            self.attention_changed(run);
+            self.attention_changed(run)?;
         }
-        self.terminal_changed(run);
-        Ok(())
+        self.terminal_changed(run)
     }
 
     /// The next start of the agent goes on with the conversation of its last turn.
@@ -147,11 +200,21 @@ mod tests {
     use serde_json::json;
 
     #[test]
+    fn a_limit_ends_the_turn_of_a_program_that_does_not_go_on_by_itself() {
+        let limited =
+            HookSeen::Limited { reason: "limit".to_owned(), windows: Vec::new(), resets_at_ms: Some(5) };
+        let waits = Hook::Waits { reason: "limit".to_owned(), until_ms: Some(5) };
+        assert_eq!(meaning_of(Adapter::Opencode, limited.clone()), Some(waits));
+        let ended = Hook::Ended(End::Limited { reason: "limit".to_owned(), until_ms: Some(5) });
+        assert_eq!(meaning_of(Adapter::Claude, limited), Some(ended));
+    }
+
+    #[test]
     fn a_turn_is_over_when_nothing_of_it_runs_on_in_the_background() {
         let ended = |background_tasks| HookSeen::TurnEnded { text: "done".to_owned(), background_tasks };
         let over = Hook::Ended(End::Final { text: "done".to_owned() });
-        assert_eq!(meaning_of(ended(0)), Some(over.clone()));
-        assert_eq!(meaning_of(ended(1)), None);
+        assert_eq!(meaning_of(Adapter::Claude, ended(0)), Some(over.clone()));
+        assert_eq!(meaning_of(Adapter::Claude, ended(1)), None);
         assert_eq!(in_our_words("turn_ended", &json!({"text": "done"})), Some(over));
         assert_eq!(in_our_words("Stop", &Value::Null), None);
     }

@@ -49,7 +49,7 @@ impl Engine {
         self.read(|db| limits::get(db, profile))
     }
 
-    /// Does what the user wants of the limit of a profile; answers what holds then.
+    /// Does what the user wants of the limit of a profile; answers what holds then. Refused when none holds.
     pub fn change_limit(&self, profile: &str, event: Event) -> Result<Option<LimitView>, Error> {
         let profile = self.profile(profile)?;
         let id = profile.id.clone();

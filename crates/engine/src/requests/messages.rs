@@ -50,6 +50,11 @@ impl Engine {
                 None => None,
             };
             let agent = inner.agent_for(&who, project.as_ref(), &new.agent)?;
+            let waiting = inner.store.read(|db| messages::notes_waiting(db, &agent.id))?;
+            if waiting >= limits::NOTES_WAITING_MAX {
+                let message = format!("{waiting} notes wait for {} already", agent.name);
+                return Err(Error::refused(message, "wait until it has read some, or start it"));
+            }
             let from = who.agent.as_ref().map_or("the user".to_owned(), |agent| agent.name.clone());
             let row = MessageRow {
                 id: new.id,

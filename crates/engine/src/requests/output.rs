@@ -58,22 +58,29 @@ impl Engine {
         query: OutputQuery,
         OutputWait { wait, waiter }: OutputWait,
     ) -> Result<OutputPage, Error> {
-        let (view, _) = self.task_with_run_dir(key)?;
+        let key = key.to_owned();
+        let (view, outlet) = self
+            .aside(move |engine| {
+                let view = engine.task(&key)?;
+                // Right after a start that waits for the run's supervisor.
+                let outlet = view.attempt.run.as_ref().and_then(|run| engine.inner.host.outlet(run));
+                Ok((view, outlet))
+            })
+            .await?;
+        let id = view.row.task.id.to_string();
         let _lent = waiter.filter(|_| wait > Duration::ZERO).map(|run| Lending::begin(self, run));
-        if let Some(outlet) = view.attempt.run.as_ref().and_then(|run| self.inner.host.outlet(run)) {
+        if let Some(outlet) = outlet {
             let mut end = outlet.subscribe();
             let wait = wait.min(Duration::from_millis(limits::WAIT_MAX_MS));
             let from = if query.tail.is_some() { 0 } else { query.offset };
             // The time running out is an answer as well: nothing is new.
             let _ = tokio::time::timeout(wait, end.wait_for(|(end, over)| *over || *end > from)).await;
         } else if !view.attempt.state.is_terminal() && wait > Duration::ZERO {
-            // In line, or on its way up: any change is a reason to look again.
-            let mut newest = self.inner.newest.watch();
-            let _ = tokio::time::timeout(wait.min(Duration::from_secs(1)), newest.changed()).await;
+            // In line, or on its way up: a change of it is a reason to look again.
+            let mut one = self.inner.newest.watch_one(&id);
+            let _ = tokio::time::timeout(wait.min(Duration::from_secs(1)), one.changed()).await;
         }
-        let (engine, key) = (self.clone(), key.to_owned());
-        let read = tokio::task::spawn_blocking(move || engine.read_output(&key, query)).await;
-        read.unwrap_or_else(|e| Err(Error::failed(format!("the log could not be read: {e}"), "try again")))
+        self.aside(move |engine| engine.read_output(&id, query)).await
     }
 
     fn read_output(&self, key: &str, query: OutputQuery) -> Result<OutputPage, Error> {

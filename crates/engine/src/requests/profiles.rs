@@ -10,7 +10,7 @@ use carillon_agents::{detect, find as programs};
 use carillon_core::id::ProfileId;
 use carillon_core::words::{Policy, Profile};
 use carillon_core::{limits, name};
-use carillon_store::profiles;
+use carillon_store::{agents, profiles};
 
 use crate::engine::Engine;
 use crate::error::Error;
@@ -36,6 +36,8 @@ pub struct NewProfile {
     pub policy: Option<Policy>,
     /// Beginnings of commands that need no approval.
     pub allow_prefixes: Vec<String>,
+    /// Most headless turns of its agents that run at once; none: any number.
+    pub concurrency: Option<u32>,
 }
 
 /// What is changed of a profile; what is left out stays.
@@ -51,6 +53,8 @@ pub struct ProfileChange {
     pub policy: Option<Policy>,
     /// Beginnings of commands that need no approval.
     pub allow_prefixes: Option<Vec<String>>,
+    /// Most headless turns of its agents that run at once; zero takes the bound away.
+    pub concurrency: Option<u32>,
 }
 
 /// An agent CLI that was found on the user's PATH.
@@ -90,6 +94,7 @@ impl Engine {
         let program = resolve(&new.program, &self.inner.host.user_env(), Path::new("/"))?;
         let version = self.with_probe_env(|vars| known_version(adapter, &program, vars))?;
         check_prefixes(&new.allow_prefixes)?;
+        check_concurrency(new.concurrency)?;
         let policy = new.policy.unwrap_or(match adapter {
             Adapter::Plain => Policy::Allow,
             // These have an approval mode of their own, which a background command must not bypass.
@@ -107,6 +112,7 @@ impl Engine {
             version,
             policy,
             allow_prefixes: new.allow_prefixes,
+            concurrency: new.concurrency,
         };
         self.request_blocking(move |inner| {
             if inner.store.read(profiles::list)?.iter().any(|p| p.name == profile.name) {
@@ -132,6 +138,11 @@ impl Engine {
         profile.policy = change.policy.unwrap_or(profile.policy);
         profile.allow_prefixes = change.allow_prefixes.unwrap_or(profile.allow_prefixes);
         check_prefixes(&profile.allow_prefixes)?;
+        profile.concurrency = match change.concurrency {
+            Some(0) => None,
+            given => given.or(profile.concurrency),
+        };
+        check_concurrency(profile.concurrency)?;
         let own = secrets::get(&self.inner.paths.secrets, &profile.id);
         let mut env = own.map_err(|e| {
             Error::failed(format!("its variables cannot be read: {e}"), "remove the profile and add it again")
@@ -146,27 +157,15 @@ impl Engine {
             secrets::put(&inner.paths.secrets, &profile.id, &profile.env).map_err(|e| {
                 Error::failed(format!("the variables cannot be kept: {e}"), "check the data directory")
             })?;
-            inner.store.write(|tx| profiles::update(tx, &profile))?;
+            inner.store.write(|tx| {
+                profiles::update(tx, &profile)?;
+                // Whether they wait for a slot is read from it.
+                agents::note_all_of(tx, &profile.id)
+            })?;
+            // More turns may run at once now.
+            inner.fill_line(&profile.id)?;
             Ok(profile)
         })
-    }
-
-    /// Starts the program of a profile to see whether it works; answers what it said.
-    pub fn test_profile(&self, key: &str) -> Result<String, Error> {
-        let profile = self.profile(key)?;
-        let program = resolve(&profile.program, &self.inner.host.user_env(), Path::new("/"))?;
-        let adapter = Adapter::from_str(&profile.adapter)
-            .map_err(|e| Error::failed(e.to_string(), "remove the profile and add it again"))?;
-        match self.with_probe_env(|vars| known_version(adapter, &program, vars))? {
-            Some(version) => Ok(format!("{} answers: version {version}", program.display())),
-            None if matches!(adapter, Adapter::Plain | Adapter::Acp) => {
-                Ok(format!("{} is there and can be started", program.display()))
-            }
-            None => {
-                let message = format!("{} does not tell its version", program.display());
-                Err(Error::failed(message, "start it in a terminal to see what it says"))
-            }
-        }
     }
 
     /// Removes a profile that no agent uses.
@@ -205,7 +204,7 @@ impl Engine {
 impl Engine {
     /// Runs `probe` with the user's environment and a temp directory of ours, which goes afterwards:
     /// some agent programs leave files there when they are only asked for their version.
-    fn with_probe_env<T>(&self, probe: impl FnOnce(&Vars) -> T) -> Result<T, Error> {
+    pub(crate) fn with_probe_env<T>(&self, probe: impl FnOnce(&Vars) -> T) -> Result<T, Error> {
         // One for each probe, since several may go on at a time; a start removes what a crash left.
         let dir = &self.inner.paths.probe.join(uuid::Uuid::new_v4().simple().to_string());
         let failed = |e: std::io::Error| {
@@ -255,6 +254,17 @@ fn check_prefixes(prefixes: &[String]) -> Result<(), Error> {
     match prefixes.iter().find(|prefix| prefix.trim().is_empty()) {
         Some(_) => Err(Error::invalid("an allowed beginning is empty", "write the words, like `npm test`")),
         None => Ok(()),
+    }
+}
+
+fn check_concurrency(turns: Option<u32>) -> Result<(), Error> {
+    match turns {
+        Some(turns) if !(1..=limits::PROFILE_TURNS_MAX).contains(&turns) => {
+            let message = format!("a profile cannot let {turns} turns run at once");
+            let hint = format!("give 1 to {}, or leave it out for no bound", limits::PROFILE_TURNS_MAX);
+            Err(Error::invalid(message, &hint))
+        }
+        Some(_) | None => Ok(()),
     }
 }
 

@@ -3,8 +3,9 @@
 use std::path::Path;
 
 use carillon_core::id::ProjectId;
+use carillon_core::usage::UsageSum;
 use carillon_core::words::Project;
-use carillon_store::{asks, attempts, projects, runs, tasks, workdirs};
+use carillon_store::{asks, attempts, projects, runs, tasks, usage, workdirs};
 
 use crate::engine::Engine;
 use crate::error::Error;
@@ -12,7 +13,31 @@ use crate::host::repository;
 use crate::main_loop::{MainLoop, now_ms};
 use crate::requests::find::find;
 
+/// A project with what was used in it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ProjectView {
+    /// The project.
+    pub project: Project,
+    /// What turns of its agents have used, those of removed ones too.
+    pub usage: Option<UsageSum>,
+}
+
 impl Engine {
+    /// All projects, with what was used in them.
+    pub fn project_views(&self) -> Result<Vec<ProjectView>, Error> {
+        self.read(|db| {
+            let used = usage::of_projects(db)?;
+            let view = |project: Project| ProjectView { usage: used.get(&project.id).copied(), project };
+            Ok(projects::list(db)?.into_iter().map(view).collect())
+        })
+    }
+
+    /// A project, with what was used in it.
+    pub fn project_view(&self, project: Project) -> Result<ProjectView, Error> {
+        let usage = self.read(|db| Ok(usage::of_projects(db)?.remove(&project.id)))?;
+        Ok(ProjectView { project, usage })
+    }
+
     /// All projects.
     pub fn projects(&self) -> Result<Vec<Project>, Error> {
         self.read(projects::list)
@@ -104,8 +129,8 @@ impl MainLoop {
     fn reconcile_project(&mut self, project: &ProjectId) -> Result<(), Error> {
         let live = self.store.read(runs::live)?;
         for row in live.iter().filter(|row| row.project == *project) {
-            if let Err(why) = self.reconcile(row) {
-                tracing::error!(run = %row.id, why, "a run could not be observed; it stays as it is");
+            if let Err(why) = self.wholly(|this| this.reconcile(row)) {
+                tracing::error!(run = %row.id, %why, "a run could not be observed; it stays as it is");
             }
         }
         self.fill_slots(project);

@@ -11,8 +11,9 @@ use carillon_core::limits;
 use carillon_core::residue::Kind;
 use carillon_core::workdir::{Event as WorkdirEvent, State};
 use carillon_store::changes::{self, Tag};
+use carillon_store::db::{Db, SqlError};
 use carillon_store::workdirs::{self, WorkdirRow};
-use carillon_store::{agents, asks, attempts, projects, runs, turns};
+use carillon_store::{agents, asks, attempts, projects, runs, tasks, turns};
 
 use crate::engine::Engine;
 use crate::error::Error;
@@ -36,6 +37,9 @@ pub struct ResidueQuery {
 pub struct ApplyOrder {
     /// Of what.
     pub of: ResidueQuery,
+    /// Only these of it, by their ids or unique beginnings of them; nothing else is touched or told of. None: all
+    /// of it.
+    pub only: Option<Vec<String>>,
     /// Ids of things that the user consents to, or unique beginnings of them.
     pub consent: Vec<String>,
 }
@@ -72,6 +76,8 @@ pub struct Progress {
 
 /// Fewest characters of an id that name it.
 const PREFIX_MIN_CHARS: usize = 4;
+/// Characters of a whole id.
+const ID_CHARS: usize = 32;
 
 impl Engine {
     /// What is left behind, with sizes and verdicts. Nothing is changed.
@@ -95,28 +101,7 @@ impl Engine {
 
     /// What the ledger says of all that may be left behind.
     pub(crate) fn known_residue(&self) -> Result<Known, Error> {
-        self.read(|db| {
-            let mut needed = HashSet::new();
-            for ask in asks::going_on(db)? {
-                for view in crate::asks::children_of(db, &ask.id)? {
-                    let ChildId::Task(task) = &view.id else { continue };
-                    needed.extend(attempts::latest(db, task)?.and_then(|attempt| attempt.run));
-                }
-            }
-            needed.extend(turns::live(db)?.into_iter().filter_map(|turn| turn.run));
-            let workdirs = workdirs::list(db, None)?;
-            let there: Vec<WorkdirRow> =
-                workdirs.iter().filter(|row| row.ended_ms.is_none()).cloned().collect();
-            Ok(Known {
-                projects: projects::list(db)?,
-                agents: agents::list(db)?,
-                runs: runs::all(db)?,
-                open_work: open_work_of(db, &there)?,
-                workdirs,
-                needed,
-                now_ms: now_ms(),
-            })
-        })
+        self.read(known_residue)
     }
 
     /// Takes away what is safe, and what `order` consents to. Everything is judged once more right before it goes.
@@ -125,8 +110,16 @@ impl Engine {
         let wanted = self.wanted(&order.of, true)?;
         let work = &self.inner.residue;
         let _alone = work.alone();
-        let (items, ..) = self.report(&wanted)?;
-        let consented = consented(&items, &order.consent)?;
+        let (mut items, ..) = self.report(&wanted)?;
+        if let Some(only) = &order.only {
+            items = chosen_of(items, only)?;
+        }
+        // What was chosen and went meanwhile needs no consent any more.
+        let went = |key: &&String| {
+            order.only.as_ref().is_some_and(|only| only.contains(key)) && is_gone(&items, key)
+        };
+        let consent: Vec<String> = order.consent.iter().filter(|key| !went(key)).cloned().collect();
+        let consented = named(&items, &consent)?;
         let chosen: Vec<(usize, bool)> = items
             .iter()
             .enumerate()
@@ -264,8 +257,7 @@ impl Engine {
             Thing::Unlisted { row } => self.take_unlisted(item, row, consent)?,
             Thing::Husk { id } => self.take_husk(id, consent, cancel)?,
             Thing::Branch { repository, workdir, name, base } => {
-                let unique = uuid::Uuid::new_v4().simple().to_string();
-                let kept = format!("refs/carillon/archive/{workdir}.branch.{}", &unique[..8]);
+                let kept = host.reference_for_branch(workdir);
                 let taken = host.take_branch(repository, name, base.as_deref(), &kept, consent);
                 if taken.is_ok() {
                     self.branch_is_gone(workdir)?;
@@ -374,9 +366,53 @@ impl Engine {
     }
 }
 
-/// The places of the things that the user consents to. One that is not in the report, or not unique, ends it all:
+/// What the ledger says of all that may be left behind.
+pub(crate) fn known_residue(db: &Db) -> Result<Known, SqlError> {
+    let mut needed = HashSet::new();
+    for ask in asks::going_on(db)? {
+        for view in crate::asks::children_of(db, &ask.id)? {
+            let ChildId::Task(task) = &view.id else { continue };
+            needed.extend(attempts::latest(db, task)?.and_then(|attempt| attempt.run));
+        }
+    }
+    needed.extend(turns::live(db)?.into_iter().filter_map(|turn| turn.run));
+    let runs = runs::all(db)?;
+    let mut inherited = HashSet::new();
+    for row in runs.iter().filter(|row| row.temp_held && row.state.is_terminal()) {
+        if !tasks::heirs_of(db, row)?.is_empty() {
+            inherited.insert(row.id.clone());
+        }
+    }
+    let workdirs = workdirs::list(db, None)?;
+    let there: Vec<WorkdirRow> = workdirs.iter().filter(|row| row.ended_ms.is_none()).cloned().collect();
+    Ok(Known {
+        projects: projects::list(db)?,
+        agents: agents::list(db)?,
+        runs,
+        open_work: open_work_of(db, &there)?,
+        workdirs,
+        needed,
+        inherited,
+        now_ms: now_ms(),
+    })
+}
+
+/// Those that the user chose, without what went meanwhile.
+fn chosen_of(items: Vec<Item>, keys: &[String]) -> Result<Vec<Item>, Error> {
+    let there: Vec<String> = keys.iter().filter(|key| !is_gone(&items, key)).cloned().collect();
+    let places = named(&items, &there)?;
+    let chosen = items.into_iter().enumerate().filter(|(place, _)| places.contains(place));
+    Ok(chosen.map(|(_, item)| item).collect())
+}
+
+/// Whether a thing that is named by its whole id is not in the report any more.
+fn is_gone(items: &[Item], key: &str) -> bool {
+    key.len() == ID_CHARS && !items.iter().any(|item| item.id == key)
+}
+
+/// The places of the things that the user names. One that is not in the report, or not unique, ends it all:
 /// nothing is done on a word that may have been meant otherwise.
-fn consented(items: &[Item], keys: &[String]) -> Result<HashSet<usize>, Error> {
+fn named(items: &[Item], keys: &[String]) -> Result<HashSet<usize>, Error> {
     let mut found = HashSet::new();
     for key in keys {
         let is_meant =

@@ -48,11 +48,10 @@ impl Engine {
         if typed.may_be_free || typed.attended {
             self.request_unanswered(move |inner| {
                 if typed.attended {
-                    inner.attention_changed(&run);
+                    inner.attention_changed(&run)?;
                 }
                 // What waits for an empty line may begin now.
-                inner.terminal_changed(&run);
-                Ok(())
+                inner.terminal_changed(&run)
             });
         }
         Ok(())

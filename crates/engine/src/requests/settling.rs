@@ -69,7 +69,10 @@ impl Engine {
         for row in rows {
             let _alone = self.work_alone();
             // Somebody may have gone on with it meanwhile.
-            let now = self.read(|db| workdirs::get(db, &row.id)).ok().flatten();
+            let now = self.read(|db| workdirs::get(db, &row.id)).unwrap_or_else(|error| {
+                tracing::error!(%error, workdir = %row.id, "a workdir that is on its way cannot be read");
+                None
+            });
             let Some(row) = now.filter(|now| now.state == row.state) else { continue };
             match self.settle_workdir(&row) {
                 Ok(Some(pid)) => in_progress.push((row, pid)),
@@ -84,7 +87,10 @@ impl Engine {
 
     /// Workdirs that are being made, or going.
     pub(crate) fn workdirs_on_their_way(&self) -> Vec<WorkdirRow> {
-        self.read(workdirs::on_their_way).unwrap_or_default()
+        self.read(workdirs::on_their_way).unwrap_or_else(|error| {
+            tracing::error!(%error, "which workdirs are on their way cannot be read; the next change is the next look");
+            Vec::new()
+        })
     }
 
     pub(crate) fn work_alone(&self) -> std::sync::MutexGuard<'_, ()> {

@@ -91,7 +91,10 @@ impl Engine {
             log_max: new.log_max.unwrap_or(rules.log_max).max(limits::TASK_LOG_MIN_BYTES),
         };
         let row = TaskRow { task, created_ms: now_ms(), env_key, joined_ask: None, seen_attempt: 0 };
-        self.request_blocking(move |inner| inner.accept(row, &new.caller))
+        let id = row.task.id.clone();
+        let accepted = self.request_blocking(move |inner| inner.accept(row, &new.caller))?;
+        // It may have got its slot in the same commit.
+        Ok(self.task_by_id(&id)?.unwrap_or(accepted))
     }
 
     fn project_of(
@@ -166,15 +169,15 @@ impl Engine {
         wait: Duration,
     ) -> Result<TaskView, Error> {
         let until = tokio::time::Instant::now() + wait.min(Duration::from_millis(limits::WAIT_MAX_MS));
-        let mut newest = self.inner.newest.watch();
+        let key = key.to_owned();
+        let id = self.aside(move |engine| engine.task(&key)).await?.row.task.id;
+        let mut one = self.inner.newest.watch_one(id.as_str());
         let _lent = waiter.map(|run| Lending::begin(self, run));
         loop {
-            newest.mark_unchanged();
-            let view = self.task(key)?;
-            if view.attempt.state.is_terminal() {
-                return Ok(view);
-            }
-            if tokio::time::timeout_at(until, newest.changed()).await.is_err() {
+            let key = id.clone();
+            let view = self.aside(move |engine| engine.task(key.as_str())).await?;
+            let is_over = view.attempt.state.is_terminal();
+            if is_over || tokio::time::timeout_at(until, one.changed()).await.is_err() {
                 return Ok(view);
             }
         }
@@ -226,10 +229,8 @@ impl Engine {
         if caller == Caller::default() {
             return Ok(());
         }
-        let project = self.task(key)?.row.task.project;
-        let engine = self.clone();
-        let checked = tokio::task::spawn_blocking(move || engine.may_see(&project, &caller)).await;
-        checked.unwrap_or_else(|e| Err(Error::failed(e.to_string(), "try again")))
+        let key = key.to_owned();
+        self.aside(move |engine| engine.may_see(&engine.task(&key)?.row.task.project, &caller)).await
     }
 
     /// The owner of a task, from within a run, has seen its end.
@@ -245,7 +246,7 @@ impl Engine {
             let who = inner.who(&caller)?;
             if who.agent.is_some_and(|agent| Some(agent.id) == row.task.owner) {
                 inner.store.write(|tx| tasks::set_seen(tx, &row, number))?;
-                inner.child_changed(row.joined_ask.clone());
+                inner.child_changed(row.joined_ask.as_ref(), now_ms())?;
             }
             Ok(())
         })

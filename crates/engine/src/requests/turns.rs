@@ -64,18 +64,24 @@ impl Engine {
 
     /// What was seen of a headless turn from `offset` on; waits for something to follow.
     pub async fn turn_events(&self, key: &str, offset: u64, wait: Duration) -> Result<EventsPage, Error> {
-        let row = self.turn(key)?;
+        let key = key.to_owned();
+        let (row, outlet) = self
+            .aside(move |engine| {
+                let row = engine.turn(&key)?;
+                // Right after a start that waits for the run's supervisor.
+                let outlet = row.run.as_ref().and_then(|run| engine.inner.host.outlet(run));
+                Ok((row, outlet))
+            })
+            .await?;
         let Some(run) = row.run.clone() else {
             return Ok(EventsPage { next_offset: 0, over: row.state.is_over(), ..EventsPage::default() });
         };
-        if let Some(outlet) = self.inner.host.outlet(&run) {
+        if let Some(outlet) = outlet {
             let mut end = outlet.subscribe();
             let wait = wait.min(Duration::from_millis(limits::WAIT_MAX_MS));
             let _ = tokio::time::timeout(wait, end.wait_for(|(end, over)| *over || *end > offset)).await;
         }
-        let (engine, key) = (self.clone(), key.to_owned());
-        let read = tokio::task::spawn_blocking(move || engine.read_events(&key, &run, offset)).await;
-        read.unwrap_or_else(|e| Err(Error::failed(format!("the turn could not be read: {e}"), "try again")))
+        self.aside(move |engine| engine.read_events(row.id.as_str(), &run, offset)).await
     }
 
     fn read_events(&self, key: &str, run: &RunId, offset: u64) -> Result<EventsPage, Error> {
@@ -112,11 +118,12 @@ impl Engine {
             seen.extend(events.feed(b"\n"));
         }
         let next_offset = offset + whole as u64;
-        Ok(EventsPage {
-            events: seen,
-            next_offset,
-            over: over && (count == 0 || whole == count && count < PAGE_BYTES),
-        })
+        let over = over && (count == 0 || whole == count && count < PAGE_BYTES);
+        if over {
+            // Nothing follows: what the guard around the turn found is its last word.
+            seen.extend(self.inner.host.guard_notes(run).into_iter().map(Seen::Note));
+        }
+        Ok(EventsPage { events: seen, next_offset, over })
     }
 }
 

@@ -5,10 +5,9 @@ use std::path::Path;
 
 use carillon_core::id::WorkdirId;
 use carillon_core::workdir::{self, Effect, Event};
-use carillon_core::{limits, task};
 use carillon_store::db::{Db, SqlError};
 use carillon_store::workdirs::{self, WorkdirRow};
-use carillon_store::{agents, asks, attempts, runs, tasks};
+use carillon_store::{agents, asks, attempts, runs};
 
 use crate::engine::Engine;
 use crate::error::Error;
@@ -96,12 +95,8 @@ fn in_words(rejected: workdir::Rejected) -> &'static str {
 pub(crate) fn open_work(db: &Db, row: &WorkdirRow) -> Result<u32, SqlError> {
     let inside = |path: &str| Path::new(path).starts_with(&row.path);
     let mut open = 0;
-    for task in tasks::list(db, Some(&row.project), None, limits::TASKS_LOOKED_AT)? {
-        if inside(&task.task.cwd) {
-            let over =
-                attempts::latest(db, &task.task.id)?.is_some_and(|a| task::State::is_terminal(&a.state));
-            open += u32::from(!over);
-        }
+    for cwd in attempts::open_cwds(db, Some(&row.project))? {
+        open += u32::from(inside(&cwd));
     }
     for agent in agents::list(db)?.iter().filter(|agent| inside(&agent.workdir)) {
         open += work_of(db, agent)?;
@@ -109,7 +104,7 @@ pub(crate) fn open_work(db: &Db, row: &WorkdirRow) -> Result<u32, SqlError> {
     Ok(open)
 }
 
-/// As [`open_work`] for each of them, looking at each task and agent once.
+/// As [`open_work`] for each of them, looking at each open task and each agent once.
 pub(crate) fn open_work_of(db: &Db, rows: &[WorkdirRow]) -> Result<HashMap<WorkdirId, u32>, SqlError> {
     let mut open: HashMap<WorkdirId, u32> = HashMap::new();
     let mut count = |path: &str, work: u32| {
@@ -117,9 +112,8 @@ pub(crate) fn open_work_of(db: &Db, rows: &[WorkdirRow]) -> Result<HashMap<Workd
             *open.entry(row.id.clone()).or_default() += work;
         }
     };
-    for task in tasks::list(db, None, None, limits::TASKS_LOOKED_AT)? {
-        let over = attempts::latest(db, &task.task.id)?.is_some_and(|a| task::State::is_terminal(&a.state));
-        count(&task.task.cwd, u32::from(!over));
+    for cwd in attempts::open_cwds(db, None)? {
+        count(&cwd, 1);
     }
     for agent in agents::list(db)? {
         count(&agent.workdir, work_of(db, &agent)?);

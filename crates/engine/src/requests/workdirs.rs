@@ -407,12 +407,30 @@ impl Engine {
         };
         let failed =
             |message: String| Error::failed(message, "nothing was changed; see to the reason and try again");
-        let (back, notes) = self.inner.host.restore_workdir(&row, reference).map_err(failed)?;
+        let (back, mut notes) = self.inner.host.restore_workdir(&row, reference).map_err(failed)?;
+        let back = self.copy_again(back, &mut notes);
         self.inner.host.write_context(&back);
         self.step_workdir(&row.id, Event::Restored, Some(back))?;
         let mut view = self.workdir(row.id.as_str())?;
         view.notes.extend(notes);
         Ok(view)
+    }
+
+    /// Copies into a workdir that is back what the project's rules name, and what it had a copy of before: an archive
+    /// has only those that were changed in it. `notes` say what is not as it was.
+    fn copy_again(&self, back: WorkdirRow, notes: &mut Vec<String>) -> WorkdirRow {
+        let host = &self.inner.host;
+        let rules = host.workdir_rules(Path::new(&back.repository)).unwrap_or_else(|error| {
+            notes.push(format!("only what it had a copy of is copied again: {error}"));
+            Rules::default()
+        });
+        let mut names = rules.copy;
+        names.extend(back.copied.iter().filter(|name| !names.contains(name)).cloned().collect::<Vec<_>>());
+        let copied = host.copy_into(&back, &names);
+        let missing = back.copied.iter().filter(|name| !copied.contains(name));
+        notes
+            .extend(missing.map(|name| format!("{name} is not back: the project's checkout has it no more")));
+        WorkdirRow { copied, ..back }
     }
 
     /// Says who works in a workdir.

@@ -9,11 +9,11 @@ use carillon_core::id::{CallId, RunId, TurnId};
 use carillon_core::reconcile::Observed;
 use carillon_core::run::{Cause, Ending};
 use carillon_core::turn;
+use carillon_core::usage::Usage;
 use carillon_engine::world::{
-    CallState, Facts, LaunchOrder, Quiet, Report, TempPlace, TerminalFacts, TurnOutcome, World,
+    CallState, Facts, LaunchOrder, Quiet, Report, TempPlace, TerminalFacts, TurnOutcome, Unread, World,
 };
 use carillon_store::runs::RunRow;
-use carillon_store::turns::Usage;
 use rusqlite::{Connection, OpenFlags, OptionalExtension};
 
 /// Longest that a test waits for anything. Only a failing test waits so long.
@@ -62,6 +62,10 @@ pub enum OnLaunch {
     Nothing,
     /// The supervisor answers at once.
     Begin,
+    /// The program ends at once, with this code.
+    End(i32),
+    /// The supervisor is gone before it has begun anything.
+    NeverBegin,
 }
 
 /// What comes of a prompt that is to be typed.
@@ -87,8 +91,10 @@ struct Inside {
     terminals: HashMap<RunId, TerminalFacts>,
     on_hand_over: OnHandOver,
     places: u32,
+    has_no_place: bool,
+    unread: u32,
     connected: bool,
-    begins: bool,
+    on_launch: Option<OnLaunch>,
 }
 
 /// The world of a test.
@@ -100,8 +106,7 @@ pub struct Fake {
 
 impl Fake {
     pub fn new(ledger: PathBuf, on_launch: OnLaunch) -> Arc<Self> {
-        let begins = on_launch == OnLaunch::Begin;
-        let inside = Mutex::new(Inside { begins, connected: true, ..Inside::default() });
+        let inside = Mutex::new(Inside { on_launch: Some(on_launch), connected: true, ..Inside::default() });
         Arc::new(Self { ledger, inside, changed: Condvar::new() })
     }
 
@@ -164,6 +169,21 @@ impl Fake {
         self.lock().observed.insert(run.clone(), found);
     }
 
+    /// What comes of a launch from now on.
+    pub fn set_on_launch(&self, on_launch: OnLaunch) {
+        self.lock().on_launch = Some(on_launch);
+    }
+
+    /// So many times what a turn has said cannot be read.
+    pub fn fail_to_read(&self, times: u32) {
+        self.lock().unread = times;
+    }
+
+    /// From now on there is no place for a temp directory.
+    pub fn take_all_places(&self) {
+        self.lock().has_no_place = true;
+    }
+
     /// Whether supervisors can be reached.
     pub fn set_connected(&self, connected: bool) {
         self.lock().connected = connected;
@@ -216,8 +236,17 @@ impl World for Fake {
         let mut inside = self.lock();
         inside.reports.insert(run.clone(), report.clone());
         inside.orders.push(order);
-        if inside.begins {
-            report.began(&run, facts());
+        match inside.on_launch {
+            Some(OnLaunch::Begin) => report.began(&run, facts()),
+            Some(OnLaunch::End(code)) => {
+                inside.observed.insert(run.clone(), Ok(ended(code)));
+                report.over(&run);
+            }
+            Some(OnLaunch::NeverBegin) => {
+                inside.observed.insert(run.clone(), Ok(Observed::NeverBegan));
+                report.over(&run);
+            }
+            Some(OnLaunch::Nothing) | None => {}
         }
         drop(inside);
         self.note(Asked::Launch { run, seen });
@@ -231,6 +260,9 @@ impl World for Fake {
     fn temp_place(&self, project_root: &Path) -> Result<TempPlace, String> {
         assert!(project_root.is_dir(), "the place is chosen for a project: {}", project_root.display());
         let mut inside = self.lock();
+        if inside.has_no_place {
+            return Err("there is no place".to_owned());
+        }
         inside.places += 1;
         let name = format!("{:0>8}", inside.places);
         Ok(TempPlace { base: PathBuf::from("/t"), namespace: "abcdef".to_owned(), name })
@@ -247,19 +279,34 @@ impl World for Fake {
     }
 
     fn clear_up(&self, run: &RunId, temp: Option<PathBuf>, strays: bool, report: Report) {
-        report.temp_buried(run);
+        if temp.is_some() {
+            report.temp_buried(run);
+        }
         self.note(Asked::ClearUp { run: run.clone(), temp, strays, seen: self.seen(run) });
     }
+
+    fn watch_temp(&self, _: &RunId, _: PathBuf, _: Report) {}
 
     fn drop_dir(&self, run: &RunId, report: Report) {
         report.dir_dropped(run);
         self.note(Asked::DropDir { run: run.clone(), seen: self.seen(run) });
     }
 
-    fn turn_outcome(&self, run: &RunId, _: &str, _: &Ending, _: i64) -> Result<TurnOutcome, String> {
-        let end = self.lock().outcomes.get(run).cloned();
+    fn turn_outcome(&self, run: &RunId, _: &str, _: &Ending, _: i64) -> Result<TurnOutcome, Unread> {
+        let mut inside = self.lock();
+        if let Some(left) = inside.unread.checked_sub(1) {
+            inside.unread = left;
+            return Err(Unread::NotNow("too many open files".to_owned()));
+        }
+        let end = inside.outcomes.get(run).cloned();
         let end = end.unwrap_or(turn::End::Final { text: String::new() });
-        Ok(TurnOutcome { end, session: None, session_unknown: false, usage: Usage::default() })
+        Ok(TurnOutcome {
+            end,
+            session: None,
+            session_unknown: false,
+            usage: Usage::default(),
+            usage_of_session: false,
+        })
     }
 
     fn tail_of(&self, run: &RunId, _: u64) -> String {

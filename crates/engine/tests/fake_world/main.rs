@@ -3,9 +3,13 @@
 
 mod asks;
 mod changes;
+mod failing;
 mod fake;
 mod order;
 mod recovery;
+mod repeats;
 mod shutdown;
+mod slots;
 mod stage;
+mod temps;
 mod terminals;

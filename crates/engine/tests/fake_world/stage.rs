@@ -3,11 +3,14 @@
 use std::path::PathBuf;
 use std::process::Command;
 use std::sync::Arc;
+use std::time::Instant;
 
 use carillon_core::agent::AgentState;
+use carillon_core::id::AskId;
 use carillon_core::words::Mode;
 use carillon_engine::host::Host;
-use carillon_engine::requests::{AgentView, NewAgent, NewProfile, RunRow, Workdir};
+use carillon_engine::requests::{AgentView, AskView, Caller, NewAgent, NewAsk, NewProfile, NewTask};
+use carillon_engine::requests::{RunRow, TaskView, Workdir};
 use carillon_engine::{AtExit, Config, Engine};
 use rusqlite::Connection;
 
@@ -23,7 +26,7 @@ impl Stage {
     /// A running engine with the agent `treble`.
     pub fn new(on_launch: OnLaunch) -> Self {
         // A short path, so that the temp base under the home passes its preflight.
-        let dir = tempfile::Builder::new().prefix("c").tempdir_in("/tmp").expect("a directory");
+        let dir = tempfile::Builder::new().prefix("c").tempdir().expect("a directory");
         let repo = dir.path().join("bells");
         let init = Command::new("git").args(["init", "--quiet"]).arg(&repo).status().expect("git");
         assert!(init.success());
@@ -38,6 +41,7 @@ impl Stage {
             env: vec![("OWN".to_owned(), "value".to_owned())],
             policy: None,
             allow_prefixes: Vec::new(),
+            concurrency: None,
         };
         engine.add_profile(profile).expect("a profile");
         let stage = Self { dir, world, engine };
@@ -64,6 +68,72 @@ impl Stage {
         };
         let view = self.engine.add_agent(new).expect("an agent");
         assert_eq!((view.state, view.run), (AgentState::Offline, None));
+    }
+
+    /// A headless agent that works in `workdir`.
+    pub fn add_headless(&self, name: &str, workdir: Workdir) {
+        let new = NewAgent {
+            name: name.to_owned(),
+            project: "bells".to_owned(),
+            profile: "script".to_owned(),
+            mode: Mode::Headless,
+            role: String::new(),
+            workdir,
+        };
+        self.engine.add_agent(new).expect("an agent");
+    }
+
+    /// Asks an agent, as the user.
+    pub fn ask(&self, callee: &str) -> AskView {
+        self.ask_by(Caller::default(), callee)
+    }
+
+    /// One agent asks another.
+    pub fn ask_from(&self, caller: &str, callee: &str) -> AskView {
+        self.ask_by(Caller { agent: Some(caller.to_owned()), run: None }, callee)
+    }
+
+    fn ask_by(&self, caller: Caller, callee: &str) -> AskView {
+        let new = NewAsk {
+            id: AskId::from_random(*uuid::Uuid::new_v4().as_bytes()),
+            caller,
+            callee: callee.to_owned(),
+            project: None,
+            prompt: "which bell?".to_owned(),
+            follow_up: false,
+            key: None,
+            timeout_ms: None,
+            detached: false,
+            call: None,
+        };
+        self.engine.open_ask(new).expect("it is taken")
+    }
+
+    /// A task of the user's, or of who calls from within a run.
+    pub fn add_task(&self, caller: Caller) -> TaskView {
+        let new = NewTask {
+            project: Some("bells".to_owned()),
+            command: vec!["/bin/true".to_owned()],
+            caller,
+            ..NewTask::default()
+        };
+        self.engine.add_task(new).expect("it is taken")
+    }
+
+    /// Waits until something is so: each change is a reason to look.
+    pub fn wait_until(&self, what: &str, is_so: impl Fn(&Self) -> bool) {
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build().expect("a runtime");
+        // A thousand of something take a while on a machine that is busy with other tests.
+        let until = Instant::now() + 4 * PATIENCE;
+        loop {
+            let seq = self.seq();
+            if is_so(self) {
+                return;
+            }
+            assert!(Instant::now() < until, "waited in vain: {what}");
+            let rest = until.saturating_duration_since(Instant::now()).min(PATIENCE);
+            runtime.block_on(self.engine.changes(Some(seq), rest)).expect("an answer");
+        }
     }
 
     pub fn start(&self, name: &str) -> AgentView {

@@ -119,8 +119,40 @@ fn make_run_dir(stage: &Stage) -> std::path::PathBuf {
 }
 
 fn hear(stage: &Stage, event: &str) {
-    let data = serde_json::json!({"text": "done"});
-    stage.engine.hear_hook(run(stage).as_str(), event, &data).expect("heard");
+    tell(stage, event, "done", None);
+}
+
+fn tell(stage: &Stage, event: &str, text: &str, id: Option<&str>) {
+    let data = serde_json::json!({ "text": text });
+    stage.engine.hear_hook(run(stage).as_str(), event, &data, id).expect("heard");
+}
+
+/// A hook whose answer was lost tells the same once more, and an engine that comes up may find it left as well.
+#[test]
+fn an_end_that_is_told_twice_ends_one_turn() {
+    let stage = Stage::new(OnLaunch::Begin);
+    stage.start("treble");
+    make_run_dir(&stage);
+    stage.world.set_terminal(&run(&stage), TerminalFacts { tells_ends: true, ..TerminalFacts::default() });
+    let first = send(&stage, "hello");
+    assert_eq!(hand_overs(&stage).len(), 1);
+    tell(&stage, "turn_ended", "one", Some("e1"));
+    assert!(matches!(message(&stage, &first).state, State::Delivered { .. }));
+    let second = send(&stage, "again");
+    assert_eq!(hand_overs(&stage).len(), 2);
+    tell(&stage, "turn_ended", "one", Some("e1"));
+    assert!(matches!(message(&stage, &second).state, State::Claimed { .. }), "it goes on");
+    let stage = stage.boot_again();
+    tell(&stage, "turn_ended", "one", Some("e1"));
+    assert!(matches!(message(&stage, &second).state, State::Claimed { .. }), "also for the next engine");
+    tell(&stage, "turn_ended", "two", Some("e2"));
+    assert!(matches!(message(&stage, &second).state, State::Delivered { .. }));
+    let finals: Vec<TurnState> =
+        stage.engine.turns("treble", None).expect("turns").into_iter().map(|turn| turn.row.state).collect();
+    assert!(
+        matches!(finals.as_slice(), [TurnState::Final { text: b }, TurnState::Final { text: a }] if a == "one" && b == "two"),
+        "{finals:?}"
+    );
 }
 
 #[test]

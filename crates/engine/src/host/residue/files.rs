@@ -54,7 +54,11 @@ impl Host {
         for row in &known.runs {
             let Some(path) = row.temp_path.as_ref().map(PathBuf::from) else { continue };
             if std::fs::symlink_metadata(&path).is_ok() {
-                subjects.push(OfRun { path, run: Some(row.id.clone()), owner: owner_of(Some(row)) });
+                subjects.push(OfRun {
+                    path,
+                    run: Some(row.id.clone()),
+                    owner: known.owner_of_temp(Some(row)),
+                });
                 rows.push(Some(row));
             }
         }
@@ -69,6 +73,10 @@ impl Host {
         let namespace = |project: &Project| temp::namespace(&self.home, Path::new(&project.root));
         let verdicts = judge_temp_dirs(&subjects);
         for ((subject, row), verdict) in subjects.into_iter().zip(rows).zip(verdicts) {
+            // It may have gone by itself while it was judged.
+            if std::fs::symlink_metadata(&subject.path).is_err() {
+                continue;
+            }
             let path = subject.path.to_string_lossy().into_owned();
             let key = path.clone();
             let age_ms = match row.and_then(|row| row.ended_ms) {
@@ -163,7 +171,11 @@ impl Host {
 pub(super) fn log_facts(row: &RunRow, known: &Known, count: usize) -> Record {
     let kept_of_agent = row.agent.as_ref().filter(|_| row.task.is_none()).and_then(|a| known.runs_kept(a));
     let is_shown = kept_of_agent.is_some_and(|kept| count <= kept);
-    let owner = if known.needed.contains(&row.id) || is_shown { Owner::Alive } else { Owner::Over };
+    let owner = match (known.needed.contains(&row.id), is_shown) {
+        (true, _) => Owner::Needed,
+        (false, true) => Owner::Shown,
+        (false, false) => Owner::Over,
+    };
     Record {
         owner,
         is_leased: false,

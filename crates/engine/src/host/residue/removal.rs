@@ -58,7 +58,7 @@ impl Host {
             // A run that was on the ledger when this was listed, and is forgotten now, was over.
             let owner = match (run, row) {
                 (Some(_), None) => carillon_core::residue::Owner::Over,
-                (_, row) => owner_of(row),
+                (_, row) => known.owner_of_temp(row),
             };
             subjects.push(OfRun { path: path.clone(), run: run.clone(), owner });
         }

@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use carillon_core::id::{ProjectId, WorkdirId};
 use carillon_core::judge::{Reason, Verdict};
 use carillon_core::limits;
-use carillon_core::residue::{self, Kind, Owner, Record};
+use carillon_core::residue::{self, Kind, OnLedger, Owner, Record};
 use carillon_core::words::Project;
 use carillon_core::workdir::State;
 use carillon_store::workdirs::WorkdirRow;
@@ -124,7 +124,10 @@ impl Host {
         let open_work = known.open_work.get(&row.id).copied().unwrap_or(0);
         let is_kept = matches!(row.state, State::Merged { keep: true } | State::Abandoned { keep: true, .. });
         match self.judge_by_git(row, open_work, is_listed) {
-            Ok(verdict) => residue::worktree(verdict, known.agents_in(row), is_kept),
+            Ok(verdict) => {
+                let age_ms = is_listed.then(|| in_place_for(row, known.now_ms));
+                residue::worktree(verdict, OnLedger { agents: known.agents_in(row), is_kept, age_ms })
+            }
             // What cannot be looked at stays.
             Err(why) => Verdict::Blocked { why: vec![Reason::Unseen(why)] },
         }
@@ -313,6 +316,13 @@ impl Host {
             });
         }
     }
+}
+
+/// How long a workdir has been in its place, in milliseconds. One that was brought back is as new as one that was
+/// just made: git writes its way back into the repository anew (`.git`, a file) when it is put there.
+fn in_place_for(row: &WorkdirRow, now_ms: i64) -> i64 {
+    let since_made = now_ms - row.created_ms;
+    age_of(&Path::new(&row.path).join(".git"), now_ms).map_or(since_made, |age| age.min(since_made))
 }
 
 /// None when there is no such branch any more.
