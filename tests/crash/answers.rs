@@ -48,6 +48,29 @@ fn a_child_that_ends_badly_ends_the_ask_the_same_way_and_is_named() {
 }
 
 #[test]
+fn an_answer_wakes_a_caller_whose_wakes_were_given_up() {
+    let mut world = World::started();
+    // Once: else each answer would be a reason to ask again.
+    let ask_once =
+        "[ -e asked ] || { touch asked; carillon ask bob 'how many' --detach --wait 1ms > /dev/null; }; cat";
+    add_headless(&world, "ada", ask_once);
+    add_headless(&world, "bob", "until [ -e go ]; do sleep 0.02; done; echo four");
+    assert_eq!(ask(&world, &["ada", "ask bob"], 0)["final"], "ask bob");
+    world.crash();
+    let ledger = rusqlite::Connection::open(world.home().join("carillon.db")).unwrap();
+    ledger
+        .execute("UPDATE agents SET wake_failed = 6, wake_reason = 'it fails' WHERE name = 'ada'", [])
+        .unwrap();
+    drop(ledger);
+    world.start(&[]);
+    std::fs::write(world.repo().join("go"), "").unwrap();
+    world.wait_for("the answer", || {
+        let answers = messages(&world, "ada", "ask_answered");
+        (answers.len() == 1 && answers[0]["state"] == "delivered").then_some(())
+    });
+}
+
+#[test]
 fn a_cancelled_child_cancels_the_ask_and_the_other_children() {
     let world = World::started();
     add_headless(

@@ -111,6 +111,21 @@ fn the_user_resumes_clears_and_holds() {
 }
 
 #[test]
+fn who_cannot_begin_keeps_nobody_else_waiting() {
+    let world = limited_world(3_600);
+    // What waits longest is for a terminal that nobody has started.
+    world.ok(&["agent", "add", "offline", "--project", "repo", "--profile", "c"]);
+    world.ok(&["send", "offline", "a note"]);
+    let first = open_ask(&world, "one");
+    world.wait_for("the limit", || (world.agent("one")["state"] == "limited").then_some(()));
+    std::fs::write(world.repo().join("open"), "").expect("a file");
+    world.ok(&["limits", "resume", "c"]);
+    assert_eq!(ended(&world, &first)["final"], "fine");
+    world.wait_for("the limit to be over", || (world.ok(&["limits", "list"]) == json!([])).then_some(()));
+    assert_eq!(world.ok(&["inbox", "offline"])[0]["state"], "pending", "it waits for its start");
+}
+
+#[test]
 fn a_limit_without_an_end_is_unknown() {
     let world = limited_world(-10);
     let program = std::fs::read_to_string(world.path("claude")).unwrap();
@@ -156,6 +171,26 @@ fn a_command_waits_for_the_users_word() {
     assert_eq!(ask["children"].as_array().map(Vec::len), Some(2), "{ask}");
     assert!(world.repo().join("made").exists());
     world.fails(&["approvals", "deny", approval["id"].as_str().unwrap()], 4);
+}
+
+#[test]
+fn a_task_that_is_tried_again_is_decided_again_by_its_id() {
+    let world = World::started();
+    let script = "if [ -e task ]; then carillon tasks retry $(cat task); else carillon run -- false; fi > /dev/null; echo up";
+    add_headless(&world, "bob", script);
+    world.ok(&["profile", "set", "bob-profile", "--policy", "ask"]);
+    for attempt in 1..=2 {
+        let ask = open_ask(&world, "bob");
+        let pending = world.wait_for("the question", || {
+            let all = world.ok(&["approvals", "list"]);
+            all.as_array().unwrap().iter().find(|one| one["state"] == "pending").cloned()
+        });
+        let task = pending["task"].as_str().unwrap();
+        std::fs::write(world.repo().join("task"), task).expect("a file");
+        world.ok(&["approvals", "approve", task]);
+        ended(&world, &ask);
+        assert_eq!(world.ok(&["tasks", "show", task])["attempt"], attempt);
+    }
 }
 
 #[test]

@@ -1,9 +1,8 @@
 //! Background tasks: one record each that tells the truth, whatever happens to the engine.
 
-
 use serde_json::{Value, json};
 
-use crate::support::{World, alive, send, wait};
+use crate::support::{CARILLON, World, alive, send, wait};
 
 /// An opened repository with an agent that owns tasks.
 fn world() -> World {
@@ -322,6 +321,18 @@ fn a_cancel_that_was_recorded_holds_across_a_crash() {
     world.crash();
     world.start(&[]);
     assert_eq!(over(&world, &task)["state"], "cancelled");
+}
+
+#[test]
+fn a_task_that_asks_lends_its_slot_to_what_its_callee_runs() {
+    let world = world();
+    std::fs::write(world.repo().join("carillon.toml"), "[tasks]\nconcurrent = 1\n").unwrap();
+    crate::answers::add_headless(&world, "bob", "carillon run -- true > /dev/null; echo done");
+    let task = run(&world, &["--", CARILLON, "ask", "bob", "go"]);
+    let over = over(&world, &task);
+    assert_eq!(over["state"], "succeeded", "{over}");
+    let output = world.ok(&["tasks", "output", over["id"].as_str().unwrap()]);
+    assert!(output["text"].as_str().unwrap().contains("done"), "{output}");
 }
 
 #[test]

@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 use crate::support::{CARILLON, World, wait};
 
 /// Adds an agent whose program is the stub of the testkit, with these words.
-fn add_stub(world: &World, name: &str, words: &[&str]) {
+pub(crate) fn add_stub(world: &World, name: &str, words: &[&str]) {
     let stub = Path::new(CARILLON).with_file_name("paste-stub");
     assert!(stub.exists(), "{} is missing: `cargo build -p carillon-testkit` makes it", stub.display());
     world.ok(&["project", "add", world.repo().to_str().expect("UTF-8")]);
@@ -24,17 +24,17 @@ fn add_stub(world: &World, name: &str, words: &[&str]) {
     world.ok(&["agent", "add", name, "--project", "repo", "--profile", &profile]);
 }
 
-fn got_file(world: &World, name: &str) -> String {
+pub(crate) fn got_file(world: &World, name: &str) -> String {
     world.path(&format!("{name}.got")).to_string_lossy().into_owned()
 }
 
 /// What the stub has noted, in its order.
-fn noted(world: &World, name: &str) -> Vec<Value> {
+pub(crate) fn noted(world: &World, name: &str) -> Vec<Value> {
     let text = std::fs::read_to_string(got_file(world, name)).unwrap_or_default();
     text.lines().map(|line| serde_json::from_str(line).expect("a line of the stub")).collect()
 }
 
-fn prompts(world: &World, name: &str) -> Vec<String> {
+pub(crate) fn prompts(world: &World, name: &str) -> Vec<String> {
     noted(world, name).iter().filter_map(|line| Some(line["prompt"].as_str()?.to_owned())).collect()
 }
 
@@ -49,7 +49,7 @@ fn numbered(length: usize) -> String {
     text.trim_end().to_owned()
 }
 
-fn start(world: &World, name: &str) {
+pub(crate) fn start(world: &World, name: &str) {
     world.ok(&["agent", "start", name]);
     world.wait_for_text(name, "ready");
 }
@@ -66,7 +66,7 @@ fn wait_for_delivery(world: &World, name: &str, count: usize) {
 }
 
 /// A command that waits for its engine, as all do inside a run.
-fn patient(world: &World, args: &[&str]) -> Command {
+pub(crate) fn patient(world: &World, args: &[&str]) -> Command {
     let mut command = world.isolated(CARILLON);
     command.arg("--json").args(args).current_dir(world.repo());
     command.env_remove("CARILLON_HOME").env("CARILLON_SOCKET", world.home().join("./carillon.sock"));
@@ -74,7 +74,7 @@ fn patient(world: &World, args: &[&str]) -> Command {
     command
 }
 
-fn answer_of(mut ask: Child) -> (bool, Value) {
+pub(crate) fn answer_of(mut ask: Child) -> (bool, Value) {
     let out = std::io::read_to_string(ask.stdout.take().expect("its output")).expect("text");
     let done = wait(&mut ask).success();
     (done, serde_json::from_str(&out).unwrap_or_else(|e| panic!("{e}: {out:?}")))
@@ -117,6 +117,17 @@ fn prompts_of_all_lengths_arrive_where_a_burst_swallows_enter() {
 fn a_slow_reader_gets_everything() {
     all_lengths(&["burst", "64", "slow", "64", "2"], &[92, 1_204, 102_400]);
     all_lengths(&["marks", "slow", "64", "50"], &[1_204, 5_000]);
+}
+
+#[test]
+fn enter_waits_until_the_paste_is_shown() {
+    let world = World::started();
+    add_stub(&world, "one", &["marks", "late", "700", "hooks"]);
+    start(&world, "one");
+    for prompt in ["say hello", "and\nagain, in two lines"] {
+        assert_eq!(ask(&world, "one", prompt)["state"], "answered");
+    }
+    assert_eq!(prompts(&world, "one"), ["say hello", "and\nagain, in two lines"]);
 }
 
 #[test]
@@ -387,29 +398,4 @@ fn a_headless_agent_that_sits_on_a_question_is_shown_so_and_its_cancel_is_no_suc
     std::fs::write(&gate, "").expect("a file");
     assert_eq!(ask(&world, "one", "again")["final"], "fine");
     assert_eq!(world.agent("one")["state"], "idle");
-}
-
-/// As an agent CLI does whose hooks are commands: they cannot wait for long.
-#[test]
-fn the_end_of_a_turn_is_not_lost_with_an_engine_that_is_away() {
-    let mut world = World::started();
-    world.ok(&["project", "add", world.repo().to_str().expect("UTF-8")]);
-    let gate = world.path("gate");
-    let script = format!(
-        "{0} hook ready; read -r prompt; {0} hook turn_began; until [ -e {1} ]; do sleep 0.02; done; \
-         {0} hook turn_ended '{{\"text\": \"kept\"}}'; touch {1}.told; exec sleep 1000",
-        CARILLON,
-        gate.display()
-    );
-    world.add_agent("one", &script);
-    world.ok(&["agent", "start", "one"]);
-    let ask = patient(&world, &["ask", "one", "keep this"]).spawn().expect("ask");
-    world.wait_for("the turn", || (world.agent("one")["turn"]["started_ms"].is_number()).then_some(()));
-    world.crash();
-    std::fs::write(&gate, "").expect("a file");
-    let told = world.path("gate.told");
-    world.wait_for("the hook to give up", || told.exists().then_some(()));
-    world.start(&[]);
-    let (done, answer) = answer_of(ask);
-    assert!(done && answer["final"] == "kept", "{answer}");
 }

@@ -121,6 +121,12 @@ impl App {
     /// Takes the data directory and opens the API. When another engine holds it, that one's window
     /// is asked to come to the front. Blocking.
     pub fn open(config: Config) -> Result<Self, OpenError> {
+        Self::open_or_raise(config, || false)
+    }
+
+    /// As [`App::open`]; `raise_first` is another way to ask for that window, and says whether it was
+    /// heard. The socket is asked when it was not.
+    pub fn open_or_raise(config: Config, raise_first: impl FnOnce() -> bool) -> Result<Self, OpenError> {
         let engine = carillon_engine::Config {
             home: config.home,
             home_is_chosen: config.home_is_chosen,
@@ -130,7 +136,8 @@ impl App {
         let socket = engine.paths().socket;
         let engine = Engine::open(engine).map_err(|error| match error {
             carillon_engine::OpenError::AlreadyRunning { pid, .. } => {
-                OpenError::AlreadyRunning { pid, raised: raise(&socket), message: error.to_string() }
+                let raised = raise_first() || raise(&socket);
+                OpenError::AlreadyRunning { pid, raised, message: error.to_string() }
             }
             other => OpenError::Engine(other),
         })?;

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use carillon_core::id::{AskId, CallId, MessageId, NotAnId};
+use carillon_core::id::{AskId, CallId, MessageId, NotAnId, RunId};
 use carillon_engine::requests::{Caller, NewAsk, NewNote};
 use serde::Deserialize;
 use serde_json::{Value, json};
@@ -108,6 +108,9 @@ struct AgentHook {
     event: String,
     #[serde(default)]
     data: Value,
+    /// Made by who tells, once for each thing that happened.
+    #[serde(default)]
+    id: Option<String>,
 }
 
 /// The commands that wait; `None` when `method` is not one of them.
@@ -161,7 +164,7 @@ pub(crate) fn call_blocking(app: &App, method: &str, params: &Value) -> Option<R
             read(params).and_then(|r: TurnsList| list::<Turn, _>(engine.turns(&r.agent, r.most)?))
         }
         "agent_hook" => read(params).and_then(|r: AgentHook| {
-            engine.hear_hook(&r.run, &r.event, &r.data)?;
+            engine.hear_hook(&r.run, &r.event, &r.data, r.id.as_deref())?;
             answer(json!({}))
         }),
         _ => return None,
@@ -171,8 +174,9 @@ pub(crate) fn call_blocking(app: &App, method: &str, params: &Value) -> Option<R
 async fn wait(app: &App, params: Value) -> Result<Value, ApiError> {
     let request: AskWait = read(params)?;
     let engine = app.engine();
+    let waiter = request.from_run.as_deref().and_then(|run| RunId::parse(run).ok());
     let caller = caller(request.from, request.from_run);
-    let view = engine.wait_ask(&request.ask, Duration::from_millis(request.wait_ms)).await?;
+    let view = engine.wait_ask(&request.ask, waiter, Duration::from_millis(request.wait_ms)).await?;
     if view.row.ended_ms.is_some() && caller != Caller::default() {
         let (engine, id) = (engine.clone(), view.row.id.to_string());
         let noted = tokio::task::spawn_blocking(move || engine.note_ask_seen(&id, caller)).await;

@@ -13,8 +13,8 @@ use ts_rs::TS;
 use crate::app::App;
 use crate::error::ApiError;
 use crate::wire::{
-    Agent, Changes, Detected, Diagnosis, Info, Layout, Level, Mode, Notice, Policy, Profile, Project, Run,
-    Settings,
+    Agent, Changes, Detected, Diagnosis, Info, Layout, Level, Mode, Notice, Policy, Profile, ProfileTested,
+    Project, Run, Settings, UserPrograms,
 };
 
 /// A command without arguments.
@@ -82,6 +82,10 @@ pub struct ProfileAdd {
     /// Beginnings of commands that need no approval.
     #[serde(default)]
     pub allow_prefixes: Vec<String>,
+    /// Most headless turns of its agents that run at once; left out: any number.
+    #[serde(default)]
+    #[ts(optional)]
+    pub concurrency: Option<u32>,
 }
 
 /// Changes a profile; what is left out stays.
@@ -110,6 +114,10 @@ pub struct ProfileSet {
     #[serde(default)]
     #[ts(optional)]
     pub allow_prefixes: Option<Vec<String>>,
+    /// Most headless turns of its agents that run at once; 0 takes the bound away.
+    #[serde(default)]
+    #[ts(optional)]
+    pub concurrency: Option<u32>,
 }
 
 /// Lists agents.
@@ -228,19 +236,23 @@ fn call_blocking(app: &App, method: &str, params: Value) -> Result<Value, ApiErr
         "info" => read(params).and_then(|Nothing {}| answer(info(app))),
         "raise" => read(params).and_then(|Nothing {}| answer(app.raise())),
         "doctor" => read(params).and_then(|Nothing {}| answer(Diagnosis::of(engine.doctor()?))),
-        "projects_list" => read(params).and_then(|Nothing {}| list::<Project, _>(engine.projects()?)),
+        "projects_list" => read(params).and_then(|Nothing {}| list::<Project, _>(engine.project_views()?)),
         "project_add" => {
-            read(params).and_then(|r: ProjectAdd| answer(Project::from(engine.add_project(&r.path)?)))
+            read(params).and_then(|r: ProjectAdd| answer(project(engine, engine.add_project(&r.path)?)?))
         }
         "project_remove" => read(params).and_then(|r: OneProject| answer(engine.remove_project(&r.project)?)),
-        "demo_open" => read(params).and_then(|Nothing {}| answer(Project::from(engine.open_demo()?))),
+        "demo_open" => read(params).and_then(|Nothing {}| answer(project(engine, engine.open_demo()?)?)),
         "profiles_list" => read(params).and_then(|Nothing {}| profiles(engine)),
         "profile_add" => {
             read(params).and_then(|r| answer(Profile::from(engine.add_profile(new_profile(r))?)))
         }
         "profile_set" => read(params).and_then(|r| answer(Profile::from(change_profile(engine, r)?))),
-        "profile_test" => {
-            read(params).and_then(|r: OneProfile| answer(json!({"said": engine.test_profile(&r.profile)?})))
+        "profile_test" => read(params)
+            .and_then(|r: OneProfile| answer(ProfileTested::from(engine.test_profile(&r.profile)?))),
+        "profile_test_stop" => read(params)
+            .and_then(|r: OneProfile| answer(json!({"stopped": engine.stop_profile_test(&r.profile)?}))),
+        "user_programs" => {
+            read(params).and_then(|Nothing {}| answer(UserPrograms::from(engine.user_programs())))
         }
         "profile_remove" => read(params).and_then(|r: OneProfile| answer(engine.remove_profile(&r.profile)?)),
         "profile_detect" => {
@@ -310,6 +322,10 @@ fn info(app: &App) -> Info {
     }
 }
 
+fn project(engine: &Engine, project: carillon_core::words::Project) -> Result<Project, ApiError> {
+    Ok(Project::from(engine.project_view(project)?))
+}
+
 fn layout(engine: &Engine, project: &str) -> Result<Layout, ApiError> {
     Ok(Layout { layout: engine.layout(project)?.unwrap_or(Value::Null) })
 }
@@ -333,6 +349,7 @@ fn change_profile(engine: &Engine, request: ProfileSet) -> Result<carillon_core:
         env: request.env.into_iter().collect(),
         policy: request.policy.map(Policy::into),
         allow_prefixes: request.allow_prefixes,
+        concurrency: request.concurrency,
     };
     Ok(engine.change_profile(&request.profile, change)?)
 }
@@ -346,6 +363,7 @@ fn new_profile(request: ProfileAdd) -> NewProfile {
         env: request.env.into_iter().collect(),
         policy: request.policy.map(Policy::into),
         allow_prefixes: request.allow_prefixes,
+        concurrency: request.concurrency,
     }
 }
 

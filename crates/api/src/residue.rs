@@ -26,6 +26,7 @@ struct ResidueList {
 struct ResidueApply {
     #[serde(default)]
     consent: Vec<String>,
+    only: Option<Vec<String>>,
     #[serde(default)]
     kinds: Vec<String>,
     project: Option<String>,
@@ -43,7 +44,8 @@ pub(crate) fn call_blocking(app: &App, method: &str, params: &Value) -> Option<R
         }),
         "residue_apply" => read(params).and_then(|r: ResidueApply| {
             let of = ResidueQuery { kinds: kinds(&r.kinds)?, project: r.project };
-            list::<ResidueApplied, _>(engine.apply_residue(&ApplyOrder { of, consent: r.consent })?)
+            let order = ApplyOrder { of, only: r.only, consent: r.consent };
+            list::<ResidueApplied, _>(engine.apply_residue(&order)?)
         }),
         "residue_progress" => {
             read(params).and_then(|Nothing {}| answer(ResidueProgress::from(engine.residue_progress())))

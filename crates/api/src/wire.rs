@@ -12,7 +12,8 @@ use serde::{Deserialize, Serialize};
 use ts_rs::TS;
 
 use crate::wire_asks::{TurnBrief, Wake};
-pub use crate::wire_profiles::{Policy, Profile};
+pub use crate::wire_profiles::{Policy, Profile, ProfileTested, UserPrograms};
+pub use crate::wire_usage::Usage;
 
 /// A git repository that the user opened.
 #[derive(Clone, Debug, Serialize, Deserialize, TS)]
@@ -23,11 +24,16 @@ pub struct Project {
     pub name: String,
     /// Absolute path.
     pub root: String,
+    /// What turns of its agents have used, those of removed ones too; none when none of them told.
+    #[ts(optional = nullable)]
+    pub usage: Option<Usage>,
 }
 
-impl From<words::Project> for Project {
-    fn from(project: words::Project) -> Self {
-        Self { id: project.id.to_string(), name: project.name, root: project.root }
+impl From<engine::ProjectView> for Project {
+    fn from(view: engine::ProjectView) -> Self {
+        let project = view.project;
+        let usage = view.usage.map(Usage::from);
+        Self { id: project.id.to_string(), name: project.name, root: project.root, usage }
     }
 }
 
@@ -152,8 +158,36 @@ pub struct Agent {
     /// Until when a session limit holds.
     #[ts(type = "number | null")]
     pub limited_until_ms: Option<i64>,
+    /// Why what stands in line for it does not begin, in words; none when nothing else is in the way.
+    #[ts(optional = nullable)]
+    pub held_back: Option<String>,
+    /// What its turns have used; none when none of them told.
+    #[ts(optional = nullable)]
+    pub usage: Option<Usage>,
+    /// What the temp directory of its live run takes; none before it was measured.
+    #[ts(optional = nullable)]
+    pub temp: Option<TempUse>,
     /// Its newest run.
     pub run: Option<Run>,
+}
+
+/// How much room the temp directory of a run takes.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, TS)]
+pub struct TempUse {
+    /// Bytes on the disk.
+    #[ts(type = "number")]
+    pub bytes: u64,
+    /// Files and directories.
+    #[ts(type = "number")]
+    pub files: u64,
+    /// What the user should know of it, when it is much.
+    pub warning: Option<String>,
+}
+
+impl From<engine::TempUse> for TempUse {
+    fn from(seen: engine::TempUse) -> Self {
+        Self { bytes: seen.taken.bytes, files: seen.taken.inodes, warning: seen.warning() }
+    }
 }
 
 impl From<engine::AgentView> for Agent {
@@ -188,6 +222,9 @@ impl From<engine::AgentView> for Agent {
             workdir: view.agent.workdir,
             session_id: view.agent.session_id,
             limited_until_ms: view.limited_until_ms,
+            held_back: view.work.held_back,
+            usage: view.work.usage.map(Usage::from),
+            temp: view.temp.map(TempUse::from),
             run: view.run.map(Run::from),
         }
     }

@@ -6,6 +6,8 @@ use carillon_engine::requests as engine;
 use serde::{Deserialize, Serialize};
 use ts_rs::TS;
 
+use crate::wire_usage::Usage;
+
 /// Where an ask stands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, TS)]
 #[serde(rename_all = "snake_case")]
@@ -75,6 +77,8 @@ pub enum WaitingFor {
     Limit,
     /// The callee sits on a prompt of its own.
     Attention,
+    /// Another turn of the callee's profile, which lets no more run at once.
+    Slot,
 }
 
 /// What kind of work a child is.
@@ -214,6 +218,9 @@ pub struct Turn {
     pub run: Option<String>,
     /// Ids of the messages that it carries.
     pub messages: Vec<String>,
+    /// What it used; none when its program did not tell.
+    #[ts(optional = nullable)]
+    pub usage: Option<Usage>,
     /// When it was put in line.
     #[ts(type = "number")]
     pub created_ms: i64,
@@ -345,6 +352,7 @@ impl From<engine::AskView> for Ask {
                 engine::WaitingFor::FollowUp => WaitingFor::FollowUp,
                 engine::WaitingFor::Limit => WaitingFor::Limit,
                 engine::WaitingFor::Attention => WaitingFor::Attention,
+                engine::WaitingFor::Slot => WaitingFor::Slot,
             }),
             created_ms: row.created_ms,
             deadline_ms: row.deadline_ms,
@@ -387,6 +395,7 @@ impl From<engine::TurnView> for Turn {
             reason,
             run: row.run.map(|id| id.to_string()),
             messages: view.messages,
+            usage: Usage::of_turn(row.usage),
             created_ms: row.created_ms,
             started_ms: row.started_ms,
             ended_ms: row.ended_ms,

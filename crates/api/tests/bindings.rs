@@ -6,7 +6,8 @@ use std::path::Path;
 use carillon_api::commands::{AgentAdd, ProfileAdd, ProfileSet, ProjectAdd};
 use carillon_api::wire::{
     Agent, AgentState, AtExit, Change, Changes, Check, CheckState, ClipboardWrite, Detected, Diagnosis, Info,
-    Layout, Level, Mode, Notice, Policy, Profile, Project, Run, RunState, Settings, Theme,
+    Layout, Level, Mode, Notice, Policy, Profile, ProfileTested, Project, Run, RunState, Settings, TempUse,
+    Theme, Usage, UserPrograms,
 };
 use carillon_api::wire_asks::{
     AfterChildren, Ask, AskChild, AskState, ChildKind, DeliveredBy, Turn, TurnBrief, TurnEvent,
@@ -62,12 +63,16 @@ fn bindings() -> String {
     export!(
         Code,
         ApiError,
+        Usage,
         Project,
         ProjectAdd,
         Policy,
         Profile,
         ProfileAdd,
         ProfileSet,
+        ProfileTested,
+        UserPrograms,
+        TempUse,
         RunState,
         Run,
         AgentState,

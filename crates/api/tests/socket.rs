@@ -32,7 +32,7 @@ impl Stage {
     }
 
     fn in_home(home: &str) -> Self {
-        let dir = tempfile::Builder::new().prefix("c").tempdir_in("/tmp").expect("a directory");
+        let dir = tempfile::Builder::new().prefix("c").tempdir().expect("a directory");
         let home = dir.path().join(home);
         let app = App::open(config(&home)).expect("the app opens");
         Self { dir, home, app }
@@ -269,7 +269,7 @@ fn a_home_in_a_deep_directory_works() {
 
 #[test]
 fn the_socket_of_a_dead_engine_is_replaced() {
-    let dir = tempfile::Builder::new().prefix("c").tempdir_in("/tmp").expect("a directory");
+    let dir = tempfile::Builder::new().prefix("c").tempdir().expect("a directory");
     let socket = dir.path().join("carillon.sock");
     drop(std::os::unix::net::UnixListener::bind(&socket).expect("a socket"));
     assert_eq!(Client::connect(&socket).expect_err("nobody is there").code, Code::NoEngine);

@@ -59,7 +59,7 @@ pub(crate) enum Command {
     #[command(hide = true)]
     Hook(Hook),
     /// Run a command and take away what it leaves behind of what `carillon.toml` names.
-    Guard(Guard),
+    Guard(crate::guard::Args),
     /// Make worktrees for agents, merge them, take them away and bring them back.
     Workdirs {
         #[command(subcommand)]
@@ -136,6 +136,9 @@ pub(crate) enum Profile {
         /// The beginning of commands that need no approval, like "npm test"; may be given several times.
         #[arg(long = "allow", value_name = "WORDS")]
         allow: Vec<String>,
+        /// Most headless turns of its agents that run at once; any number when left out.
+        #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+        concurrency: Option<u32>,
     },
     /// Change a profile; what is left out stays.
     Set {
@@ -155,6 +158,9 @@ pub(crate) enum Profile {
         /// The beginning of commands that need no approval, in place of all before.
         #[arg(long = "allow", value_name = "WORDS")]
         allow: Vec<String>,
+        /// Most headless turns of its agents that run at once; 0 for any number.
+        #[arg(long, value_name = "N")]
+        concurrency: Option<u32>,
     },
     /// Start the program of a profile to see whether it works.
     Test { name: String },
@@ -208,25 +214,14 @@ pub(crate) enum Agent {
         #[arg(long)]
         project: Option<String>,
     },
+    /// Show an agent with its last turns, and what each of them left behind.
+    Show { name: String },
     /// Start an agent's program.
     Start { name: String },
     /// Stop an agent; it stays down until you start it.
     Stop { name: String },
     /// Stop an agent and take it off the list; its directory is not touched.
     Remove { name: String },
-}
-
-#[derive(Debug, ClapArgs)]
-pub(crate) struct Guard {
-    /// A file with the rules under [residue]; carillon.toml of the repository when left out.
-    #[arg(long, value_name = "FILE")]
-    pub(crate) rules: Option<PathBuf>,
-    /// Exit with 1 when a command that succeeded left anything behind.
-    #[arg(long)]
-    pub(crate) strict: bool,
-    /// The command, behind `--`.
-    #[arg(last = true, required = true, value_name = "CMD")]
-    pub(crate) command: Vec<std::ffi::OsString>,
 }
 
 #[derive(Debug, ClapArgs)]
@@ -438,6 +433,9 @@ pub(crate) struct Clean {
     /// Take this away as well, by its id or a unique beginning of it; may be given several times.
     #[arg(long, value_name = "ID")]
     pub(crate) consent: Vec<String>,
+    /// Take away this and nothing else that was not named, by its id or a unique beginning of it.
+    #[arg(long, value_name = "ID")]
+    pub(crate) only: Vec<String>,
     /// Only this kind: temp, run, log, worktree, husk, branch, process, archive or trash.
     #[arg(long)]
     pub(crate) kind: Option<String>,

@@ -35,6 +35,7 @@ pub(crate) fn waiting(ask: &Ask) -> String {
         Some(WaitingFor::Children) => format!("waiting for {}", open_children(ask)),
         Some(WaitingFor::FollowUp) => format!("{name} looks at the results"),
         Some(WaitingFor::Limit) => format!("{name} waits for the end of a session limit"),
+        Some(WaitingFor::Slot) => format!("{name} waits until its profile lets one more turn run"),
         Some(WaitingFor::Attention) => {
             format!("{name} needs attention: it sits on a prompt of its own, in its terminal")
         }

@@ -32,17 +32,19 @@ fn tell(args: Hook) -> Option<()> {
     let data = args.data.map_or_else(input_in_time, String::into_bytes);
     // The event counts also when what came with it cannot be read.
     let data: Value = serde_json::from_slice(&data).unwrap_or(Value::Null);
-    let request = json!({"run": run, "event": args.event, "data": data});
+    // Told again, by this process or by the engine that finds what it left, it is still the same event.
+    let id = uuid::Uuid::new_v4().simple().to_string();
+    let request = json!({"run": run, "event": args.event, "data": data, "id": id});
     let patience = Duration::from_millis(limits::HOOK_PATIENCE_MS);
     if call(Client::connect_patiently(&socket, patience), &request) {
         return Some(());
     }
-    let left = left_hooks::leave(socket.parent()?, &run, &args.event, &data).ok()?;
-    // An engine that has come up meanwhile may have looked before that lay there.
+    let left = left_hooks::leave(socket.parent()?, &run, &args.event, &data, &id).ok()?;
+    // An engine that has come up meanwhile may have looked before that lay there. What both hear counts once.
     if let Ok(engine) = Client::connect(&socket)
-        && left_hooks::take_back(&left)
+        && call(Ok(engine), &request)
     {
-        call(Ok(engine), &request);
+        left_hooks::take_back(&left);
     }
     Some(())
 }

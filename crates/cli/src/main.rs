@@ -33,6 +33,7 @@ mod serve;
 mod table;
 mod tasks;
 mod uninstall;
+mod usage_words;
 mod waiting;
 mod workdirs;
 

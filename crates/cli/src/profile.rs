@@ -4,7 +4,8 @@ use std::collections::BTreeMap;
 use std::process::ExitCode;
 
 use carillon_api::{ApiError, Code};
-use serde_json::json;
+use carillon_core::plain::plain;
+use serde_json::{Value, json};
 
 use crate::args::{Policy, Profile};
 use crate::connect::Connection;
@@ -13,7 +14,7 @@ use crate::table;
 
 pub(crate) fn run(command: Profile, json: bool) -> Result<ExitCode, ApiError> {
     match command {
-        Profile::Add { name, adapter, program, args, env, policy, allow } => {
+        Profile::Add { name, adapter, program, args, env, policy, allow, concurrency } => {
             let env = parse_env(&env)?;
             let program = absolute_if_path(program)?;
             let request = json!({
@@ -24,11 +25,12 @@ pub(crate) fn run(command: Profile, json: bool) -> Result<ExitCode, ApiError> {
                 "env": env,
                 "policy": policy.map(Policy::word),
                 "allow_prefixes": allow,
+                "concurrency": concurrency,
             });
             let profile = Connection::open()?.call("profile_add", request)?;
             Ok(print(&profile, json, |p| format!("added profile {}\n", text(p, "name"))))
         }
-        Profile::Set { name, program, args, env, policy, allow } => {
+        Profile::Set { name, program, args, env, policy, allow, concurrency } => {
             let given = |list: Vec<String>| Some(list).filter(|list| !list.is_empty());
             let env: BTreeMap<&str, Option<&str>> = env
                 .iter()
@@ -43,13 +45,18 @@ pub(crate) fn run(command: Profile, json: bool) -> Result<ExitCode, ApiError> {
                 "env": env,
                 "policy": policy.map(Policy::word),
                 "allow_prefixes": given(allow),
+                "concurrency": concurrency,
             });
             let profile = Connection::open()?.call("profile_set", request)?;
             Ok(print(&profile, json, |p| format!("changed profile {}\n", text(p, "name"))))
         }
         Profile::Test { name } => {
             let said = Connection::open()?.call("profile_test", json!({"profile": name}))?;
-            Ok(print(&said, json, |said| format!("{}\n", text(said, "said"))))
+            Ok(print(&said, json, |said| {
+                let output = said.get("output").and_then(Value::as_str).unwrap_or_default();
+                let lines = output.lines().map(|line| format!("  {}\n", plain(line)));
+                std::iter::once(format!("{}\n", text(said, "said"))).chain(lines).collect()
+            }))
         }
         Profile::List => {
             let profiles = Connection::open()?.ask("profiles_list", json!({}))?;
@@ -60,6 +67,7 @@ pub(crate) fn run(command: Profile, json: bool) -> Result<ExitCode, ApiError> {
                 ("PROGRAM", "program"),
                 ("VERSION", "version"),
                 ("POLICY", "policy"),
+                ("AT ONCE", "concurrency"),
             ];
             Ok(print(&profiles, json, |list| {
                 table::rows(list, &columns, "there is no profile; `carillon profile detect` looks for agents")

@@ -9,6 +9,7 @@ use crate::args::Project;
 use crate::connect::Connection;
 use crate::outcome::{print, text};
 use crate::table;
+use crate::usage_words::with_used;
 
 pub(crate) fn run(command: Project, json: bool) -> Result<ExitCode, ApiError> {
     match command {
@@ -21,9 +22,13 @@ pub(crate) fn run(command: Project, json: bool) -> Result<ExitCode, ApiError> {
         }
         Project::List => {
             let projects = Connection::open()?.ask("projects_list", json!({}))?;
-            let columns = [("ID", "id"), ("NAME", "name"), ("ROOT", "root")];
+            let columns = [("ID", "id"), ("NAME", "name"), ("USED", "used"), ("ROOT", "root")];
             Ok(print(&projects, json, |list| {
-                table::rows(list, &columns, "no project is open; `carillon project add PATH` opens one")
+                table::rows(
+                    &with_used(list.clone()),
+                    &columns,
+                    "no project is open; `carillon project add PATH` opens one",
+                )
             }))
         }
     }

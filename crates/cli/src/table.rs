@@ -42,7 +42,7 @@ fn cell(row: &Value, field: &str) -> String {
 }
 
 /// A long text would push the other columns out of sight; `--json` and `show` have it whole.
-fn shortened(text: &str) -> String {
+pub(crate) fn shortened(text: &str) -> String {
     if text.chars().count() <= CELL_MAX_CHARS {
         return text.to_owned();
     }

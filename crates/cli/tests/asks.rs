@@ -325,6 +325,7 @@ fn a_hook_tells_the_engine_what_it_was_given() {
     use support::fake_engine::FakeEngine;
     let engine = FakeEngine::started(|_, _| Ok(json!({})));
     let run = "0123456789abcdef0123456789abcdef";
+    let ids = std::cell::RefCell::new(std::collections::HashSet::new());
     let told = |args: &[&str], input: &str| {
         let mut command = Command::new(CARILLON);
         command
@@ -336,7 +337,11 @@ fn a_hook_tells_the_engine_what_it_was_given() {
         let mut child = command.stdin(Stdio::piped()).spawn().unwrap();
         child.stdin.take().unwrap().write_all(input.as_bytes()).unwrap();
         assert!(child.wait().unwrap().success());
-        engine.heard("agent_hook").pop().unwrap()
+        let mut told = engine.heard("agent_hook").pop().unwrap();
+        let id = told.as_object_mut().unwrap().remove("id").expect("an id of its own");
+        assert_eq!(id.as_str().map(str::len), Some(32));
+        assert!(ids.borrow_mut().insert(id), "each event has its own");
+        told
     };
     assert_eq!(told(&["Stop"], "{\"a\": [1]}"), json!({"run": run, "event": "Stop", "data": {"a": [1]}}));
     assert_eq!(told(&["Stop"], "no JSON"), json!({"run": run, "event": "Stop", "data": null}));

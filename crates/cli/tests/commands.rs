@@ -20,7 +20,7 @@ fn the_shapes_are_those_that_people_script() {
     assert_eq!(ready["socket"], json!(world.home().join("carillon.sock")));
 
     let project = world.ok(&["project", "add", world.repo().to_str().unwrap()]);
-    assert_eq!(fields(&project), ["id", "name", "root"]);
+    assert_eq!(fields(&project), ["id", "name", "root", "usage"]);
     assert_eq!(project["name"], "repo");
     let again = world.ok(&["project", "add", world.repo().join(".").to_str().unwrap()]);
     assert_eq!(again, project, "opening a repository twice gives the same project");
@@ -29,7 +29,8 @@ fn the_shapes_are_those_that_people_script() {
         world.ok(&["profile", "add", "cat", "--adapter", "plain", "--program", "cat", "--env", "K=v"]);
     assert_eq!(profile["policy"], "allow");
     assert_eq!(profile["env_names"], json!(["K"]));
-    for field in ["id", "name", "adapter", "program", "version", "policy", "limited_until_ms"] {
+    for field in ["id", "name", "adapter", "program", "version", "policy", "concurrency", "limited_until_ms"]
+    {
         assert!(profile.get(field).is_some(), "{field} in {profile}");
     }
 
@@ -46,6 +47,8 @@ fn the_shapes_are_those_that_people_script() {
         "workdir",
         "session_id",
         "limited_until_ms",
+        "held_back",
+        "usage",
     ] {
         assert!(agent.get(field).is_some(), "{field} in {agent}");
     }
@@ -103,6 +106,45 @@ fn bad_input_is_named_with_the_way_out() {
     world.fails(&["agent", "add", "a", "--project", "nowhere", "--profile", "cat"], 1);
     assert_eq!(world.run(&["agent", "fly"]).status.code(), Some(2), "wrong use");
     assert_eq!(world.run(&[]).status.code(), Some(2), "wrong use");
+}
+
+#[test]
+fn what_is_wanted_of_a_limit_that_does_not_hold_is_refused() {
+    let world = World::started();
+    world.add_demo_agents(&[]);
+    for wanted in ["hold", "resume", "clear"] {
+        let error = world.fails(&["limits", wanted, "demo"], 4);
+        assert_eq!(
+            (&error["code"], &error["message"]),
+            (&json!("refused"), &json!("no session limit holds for profile \"demo\""))
+        );
+        world.fails(&["limits", wanted, "nobody"], 1);
+    }
+    assert_eq!(world.ok(&["limits", "list"]), json!([]));
+}
+
+#[test]
+fn a_headless_agent_that_has_done_its_turn_is_idle_and_nothing_else() {
+    let world = World::started();
+    world.add_demo_agents(&["ada"]);
+    let words = || {
+        let list = String::from_utf8(world.run(&["agent", "list"]).stdout).unwrap();
+        let row = list.lines().find(|row| row.contains(" ada ")).expect("her row").to_owned();
+        row.split("  ").map(str::trim).filter(|cell| !cell.is_empty()).nth(3).expect("her state").to_owned()
+    };
+    assert_eq!(words(), "idle");
+    world.ok(&["ask", "ada", "say hello"]);
+    assert_eq!(world.agent("ada")["run"]["reason"], "exited 0");
+    assert_eq!(words(), "idle");
+    assert_eq!(world.run(&["ask", "ada", "fail no luck"]).status.code(), Some(1));
+    assert!(words().starts_with("idle (exited "), "{}", words());
+    let ask = world.run(&["ask", "ada", "sleep 60", "--timeout", "200ms"]);
+    assert_eq!(ask.status.code(), Some(1));
+    let turns = world.wait_for("the end of the turn", || {
+        let turns = world.call("turns_list", json!({"agent": "ada"}));
+        (turns[0]["state"] == "interrupted").then_some(turns)
+    });
+    assert_eq!(turns[0]["reason"], "stopped because its ask was over");
 }
 
 #[test]

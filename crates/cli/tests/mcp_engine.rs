@@ -137,6 +137,66 @@ fn a_real_client_lists_the_tools_and_uses_them() {
     });
 }
 
+/// Has ada make a workdir by her tool; answers it.
+fn made_by_ada(world: &World, name: &str) -> Value {
+    runtime().block_on(async {
+        let (client, child) = client(world, "ada").await;
+        let made = call(&client, "create_workdir", json!({"name": name})).await;
+        assert_ne!(made.is_error, Some(true), "{made:?}");
+        end(client, child).await;
+        content(made)
+    })
+}
+
+#[test]
+fn the_set_up_of_a_workdir_is_bound_to_what_its_agent_may_run() {
+    let mut world = world();
+    let count = world.path("count");
+    let rules = format!("[workdirs]\nsetup = [\"basename $PWD >> {}\"]\n", count.display());
+    std::fs::write(world.repo().join("carillon.toml"), rules).expect("a file");
+    let counted = || std::fs::read_to_string(&count).unwrap_or_default();
+    let policy = |world: &World, word: &str| world.ok(&["profile", "set", "demo", "--policy", word]);
+
+    policy(&world, "never");
+    let made = made_by_ada(&world, "never");
+    assert_eq!(made["state"], "active", "the worktree itself is no command: {made}");
+    let notes = made["notes"].to_string();
+    assert!(notes.contains("its set-up does not run") && notes.contains("may not run commands"), "{made}");
+    assert_eq!(world.ok(&["tasks", "list"]), json!([]));
+
+    policy(&world, "ask");
+    let made = made_by_ada(&world, "ask");
+    let task = made["id"].as_str().expect("an id").to_owned();
+    assert_eq!(world.ok(&["tasks", "show", &task])["state"], "awaiting_approval");
+    let approvals = world.ok(&["approvals", "list"]);
+    let approval = approvals[0]["id"].as_str().expect("an id").to_owned();
+    assert_eq!(approvals.as_array().map(Vec::len), Some(1), "{approvals}");
+    assert!(approvals[0].to_string().contains("basename $PWD"), "{approvals}");
+    // An engine that comes back neither runs it nor asks a second time.
+    world.crash();
+    world.start(&[]);
+    assert_eq!(world.ok(&["tasks", "show", &task])["state"], "awaiting_approval");
+    assert_eq!(world.ok(&["approvals", "list"]).as_array().map(Vec::len), Some(1));
+    assert_eq!(counted(), "");
+    world.ok(&["approvals", "approve", &approval]);
+    assert_eq!(world.ok(&["tasks", "wait", &task])["state"], "succeeded");
+    assert_eq!(counted(), "ask\n");
+    let denied = made_by_ada(&world, "denied");
+    let approvals = world.ok(&["approvals", "list"]);
+    let pending = approvals.as_array().expect("a list").iter().find(|one| one["state"] == "pending");
+    world.ok(&["approvals", "deny", pending.expect("one")["id"].as_str().expect("an id")]);
+    assert_eq!(world.ok(&["tasks", "wait", denied["id"].as_str().expect("an id")])["state"], "cancelled");
+
+    policy(&world, "allow");
+    let made = made_by_ada(&world, "allow");
+    assert_eq!(world.ok(&["tasks", "wait", made["id"].as_str().expect("an id")])["state"], "succeeded");
+    // What the user asks for himself is his own word.
+    policy(&world, "never");
+    let made = world.ok(&["workdirs", "new", "users", "--project", "repo"]);
+    assert_eq!(world.ok(&["tasks", "wait", made["id"].as_str().expect("an id")])["state"], "succeeded");
+    assert_eq!(counted(), "ask\nallow\nusers\n");
+}
+
 /// What is left of a call when the engine dies and comes back at a moment of the test's choice.
 fn dies(prompt: &str, when: impl FnOnce(&mut World)) {
     let mut world = world();

@@ -38,9 +38,11 @@ impl Teller {
 
     fn tell(&self, event: &str, data: Value, patience: Duration) {
         let Some((socket, run)) = &self.whom else { return };
+        // A call that is repeated because no answer came is still about the same event.
+        let id = uuid::Uuid::new_v4().simple().to_string();
         // Who types here does not care whether anybody was told.
         let _ = Client::connect_patiently(socket, patience).and_then(|mut engine| {
-            let request = json!({"run": run, "event": event, "data": data});
+            let request = json!({"run": run, "event": event, "data": data, "id": id});
             engine.call_again("agent_hook", &request, patience)
         });
     }

@@ -173,7 +173,7 @@ fn ask_output() -> Value {
             "children_left_out": {"type": "integer"},
             "delivered": {"type": ["string", "null"], "enum": ["call", "inbox", null]},
             "waiting_for": {"type": ["string", "null"],
-                "enum": ["turn_queue", "turn", "children", "follow_up", "limit", "attention", null]},
+                "enum": ["turn_queue", "turn", "children", "follow_up", "limit", "attention", "slot", null]},
             "waits_for": {"type": "string", "description": "The same in words."},
             "hint": {"type": "string", "description": "What to do next."},
             "created_ms": {"type": "integer"},

@@ -232,7 +232,9 @@ fn outcome_json(found: &Outcome) -> Value {
     let usage = found.usage.map(|usage| {
         json!({
             "input_tokens": usage.input_tokens,
+            "cached_tokens": usage.cached_tokens,
             "output_tokens": usage.output_tokens,
+            "reasoning_tokens": usage.reasoning_tokens,
             "cost_usd": usage.cost_usd,
             "of_session": usage.of_session,
         })

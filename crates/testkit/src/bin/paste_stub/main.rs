@@ -5,8 +5,11 @@
 //! - `marks`: it has pastes marked (mode 2004) and keeps line ends within them.
 //! - `burst N`: so many bytes in one read are a paste, and an Enter among them is a line end.
 //! - `slow BYTES MS`: it reads so many bytes at most, and pauses so long after each read.
+//! - `late MS`: it shows what was pasted after so long, with something else before that, and takes an Enter that it
+//!   finds right after it for a line end.
 //! - `cooked`: it leaves the line to the terminal.
 //! - `hooks`: it tells the engine when it is up and when a turn begins and ends.
+//! - `ends-only`: of these it tells only when a turn ends.
 //! - `tool MS`: each turn runs a child for so long; what comes meanwhile is noted as a disturbance.
 //! - `stays`: it does not end a turn until somebody sends off the prompt `done`.
 //! - `asks TEXT`: it prints this and waits for a key before it is up; the key is noted.
@@ -19,12 +22,15 @@ use std::fs::OpenOptions;
 use std::io::Write;
 use std::os::fd::AsFd;
 use std::process::Command;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use line::{Line, Seen};
 use rustix::event::{PollFd, PollFlags, Timespec};
 use serde_json::{Value, json};
 use teller::Teller;
+
+/// Within this time after it has shown a paste, one that is `late` takes Enter for a part of it.
+const PASTE_GUARD: Duration = Duration::from_millis(40);
 
 /// How it behaves.
 #[derive(Default)]
@@ -33,8 +39,10 @@ struct Habits {
     marks: bool,
     burst: Option<usize>,
     slow: Option<(usize, Duration)>,
+    late: Option<Duration>,
     cooked: bool,
     hooks: bool,
+    ends_only: bool,
     tool: Option<Duration>,
     stays: bool,
     asks: Option<String>,
@@ -50,8 +58,10 @@ fn habits() -> Option<Habits> {
             "marks" => habits.marks = true,
             "burst" => habits.burst = Some(words.next()?.parse().ok()?),
             "slow" => habits.slow = Some((words.next()?.parse().ok()?, ms(words.next()?)?)),
+            "late" => habits.late = Some(ms(words.next()?)?),
             "cooked" => habits.cooked = true,
             "hooks" => habits.hooks = true,
+            "ends-only" => habits.ends_only = true,
             "tool" => habits.tool = Some(ms(words.next()?)?),
             "stays" => habits.stays = true,
             "asks" => habits.asks = Some(words.next()?),
@@ -78,7 +88,9 @@ fn main() {
         say("\x1b[?2004h");
     }
     say("ready\r\n> ");
-    stub.teller.tell("ready", Value::Null);
+    if !stub.habits.ends_only {
+        stub.teller.tell("ready", Value::Null);
+    }
     stub.run();
 }
 
@@ -90,8 +102,16 @@ struct Stub {
 
 impl Stub {
     fn run(&mut self) {
+        let mut pasted: Option<Instant> = None;
         while let Some(bytes) = self.read() {
-            let is_burst = self.habits.burst.is_some_and(|least| bytes.len() >= least);
+            let is_after_paste = pasted.is_some_and(|pasted| pasted.elapsed() < PASTE_GUARD);
+            let is_burst = is_after_paste || self.habits.burst.is_some_and(|least| bytes.len() >= least);
+            if let Some(late) = self.habits.late.filter(|_| bytes.starts_with(b"\x1b[200~")) {
+                say("*");
+                std::thread::sleep(late);
+                say(&String::from_utf8_lossy(&bytes).replace('\x1b', ""));
+                pasted = Some(Instant::now());
+            }
             for seen in self.line.take(&bytes, is_burst) {
                 match seen {
                     Seen::Sent(text) if self.habits.stays && text == "done" => self.end(&text),
@@ -121,7 +141,9 @@ impl Stub {
 
     fn turn(&mut self, text: &str) {
         self.note(&json!({"prompt": text}));
-        self.teller.tell("turn_began", Value::Null);
+        if !self.habits.ends_only {
+            self.teller.tell("turn_began", Value::Null);
+        }
         say("\r\nworking\r\n");
         if let Some(question) = self.habits.asks_in_turn.clone() {
             self.ask(&question);
