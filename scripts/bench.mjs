@@ -14,10 +14,12 @@ const SIZES = {
   whole: {
     paints: 9, weighings: 3, supervisors: 7, spawns: 60, flood: 300_000_000, rounds: 3, keys: 150,
     tasks: 1_000, theirs: 200, ends: 60, finished: 10_000, live: 200, boots: 5, wakes: 200, logBytes: 2_000_000_000, tails: 9,
+    branches: 10_000, worktrees: 200, guards: 20, swept: 1_000_000, sweeps: 2, purged: 100_000,
   },
   quick: {
     paints: 2, weighings: 1, supervisors: 2, spawns: 5, flood: 300_000_000, rounds: 1, keys: 20,
     tasks: 100, theirs: 20, ends: 5, finished: 300, live: 10, boots: 2, wakes: 20, logBytes: 100_000_000, tails: 3,
+    branches: 1_000, worktrees: 20, guards: 3, swept: 20_000, sweeps: 1, purged: 10_000,
   },
 };
 
@@ -59,8 +61,8 @@ process.exit(failed.length === 0 ? 0 : 1);
 
 /** In the order in which they run. Loaded only now: they need the builds. */
 async function allSections() {
-  const [window, supervisor, terminals, tasks, wakes, log] = await Promise.all(
-    ["window", "supervisor", "terminals", "tasks", "wakes", "log"].map((name) => import(`../tests/bench/${name}.mjs`)),
+  const [window, supervisor, terminals, tasks, wakes, log, guard, sweep] = await Promise.all(
+    ["window", "supervisor", "terminals", "tasks", "wakes", "log", "guard", "sweep"].map((name) => import(`../tests/bench/${name}.mjs`)),
   );
   return {
     window: window.measure,
@@ -72,6 +74,9 @@ async function allSections() {
     boot: (kept, all) => tasks.boot(kept, { ...all, rounds: all.boots }),
     wake: wakes.wake,
     log: log.measure,
+    guard: guard.measure,
+    sweep: sweep.sweep,
+    purge: sweep.purge,
   };
 }
 

@@ -4,8 +4,10 @@ import fs from "node:fs";
 import os from "node:os";
 import path from "node:path";
 import { honest, nextestCounts, nodeCounts } from "./counts.mjs";
+import { Leftovers } from "./leftovers.mjs";
 import { run, runReading, say, tellStops } from "./say.mjs";
-import { npm, ROOT, setUp } from "./setup.mjs";
+import { AGENT_CLIS, npm, ROOT, setUp } from "./setup.mjs";
+import { CACHE as AGENTS_CACHE } from "../tests/agents/clis.mjs";
 
 const TARGET = path.join(ROOT, "target");
 /** Where nobody edits, the lock file must fit as it is. */
@@ -21,10 +23,15 @@ const STAGES = {
   interface: userInterface,
   clippy: (env) => check(run("cargo", ["clippy", ...ALL, "--", "-D", "warnings"], { cwd: ROOT, env })),
   rust,
+  guard: (env) => counted(process.execPath, ["--test", "--test-reporter=spec", "tests/guard/proof.mjs"], env, nodeCounts),
   inspector,
+  agents,
   window: windowJourneys,
   appimage: appImage,
 };
+
+/** Those that run on the binary, and so under our own guard. */
+const GUARDED = ["rust", "guard", "inspector", "agents", "window", "appimage"];
 
 const chosen = process.argv.slice(2);
 const unknown = chosen.filter((name) => !(name in STAGES));
@@ -33,8 +40,9 @@ if (unknown.length > 0) {
   process.exit(2);
 }
 await tellStops(() => setUp("test"));
+const leftovers = new Leftovers(ROOT);
 const home = isolatedHome();
-const sum = { passed: 0, failed: 0 };
+const sum = { passed: 0, failed: 0, skipped: 0 };
 const bad = [];
 try {
   for (const [name, stage] of Object.entries(STAGES)) {
@@ -47,11 +55,14 @@ try {
     if (failed > 0) bad.push(text);
     (failed > 0 ? say.bad : say.done)(text);
   }
+  if (chosen.length === 0 || chosen.some((name) => GUARDED.includes(name))) countLeftovers();
+  countNotRun();
 } finally {
   home.remove();
+  leftovers.remove();
 }
 for (const text of bad) say.bad(text);
-console.log(`${sum.passed} passed, ${sum.failed} failed`);
+console.log(`${sum.passed} passed, ${sum.failed} failed${sum.skipped > 0 ? `, ${sum.skipped} skipped` : ""}`);
 process.exit(sum.failed === 0 && sum.passed > 0 ? 0 : 1);
 
 /** A home, configuration and runtime folder of the tests' own: nothing of the user's is read or written. Cargo's and rustup's stay. */
@@ -74,6 +85,8 @@ function isolatedHome() {
     GIT_CONFIG_NOSYSTEM: "1",
     LANG: "C.UTF-8",
     LC_ALL: "C.UTF-8",
+    CARILLON_TEST_NOT_RUN: path.join(folder, "not-run"),
+    ...leftovers.env,
   });
   return { env, remove: () => fs.rmSync(runtime, { recursive: true, force: true }) };
 }
@@ -81,6 +94,31 @@ function isolatedHome() {
 /** A check that passes or fails as a whole counts as one test. */
 async function check(ending) {
   return (await ending) === 0 ? { passed: 1, failed: 0 } : { passed: 0, failed: 1 };
+}
+
+/** The run as a whole is a test, too: it leaves nothing behind. */
+function countLeftovers() {
+  const found = leftovers.found();
+  const text = found.length === 0 ? "nothing is left behind" : `left behind: ${found.join(", ")}`;
+  if (found.length > 0) bad.push(text);
+  (found.length > 0 ? say.bad : say.done)(text);
+  sum[found.length > 0 ? "failed" : "passed"] += 1;
+}
+
+/** A test that could not run here, or not in full (no root, no mount), proves nothing, whatever its runner says. */
+function countNotRun() {
+  if (!fs.existsSync(home.env.CARILLON_TEST_NOT_RUN)) return;
+  const told = fs.readFileSync(home.env.CARILLON_TEST_NOT_RUN, "utf8").split("\n").filter(Boolean);
+  const tests = new Set(told.map((line) => line.slice(0, line.indexOf(": "))));
+  for (const line of new Set(told)) say.bad(`not run here: ${line}`);
+  say.bad(`skipped, ${tests.size}`);
+  sum.passed -= tests.size;
+  sum.skipped += tests.size;
+}
+
+/** As `counted`, under our own guard: what its rules name is reaped, told, and no success. */
+function guarded(program, args, env, read) {
+  return counted(...leftovers.guarded(path.join(TARGET, "debug/carillon"), program, args), env, read);
 }
 
 /** Runs a test runner whose counts `read` finds in what it prints. */
@@ -110,20 +148,35 @@ async function userInterface(env) {
 async function rust(env) {
   if ((await run("cargo", ["build", ...ALL], { cwd: ROOT, env })) !== 0) return { passed: 0, failed: 1 };
   const color = process.stdout.isTTY ? "always" : "never";
-  return counted("cargo", ["nextest", "run", "--workspace", ...LOCKED, "--color", color], env, nextestCounts);
+  return guarded("cargo", ["nextest", "run", "--workspace", ...LOCKED, "--color", color], env, nextestCounts);
 }
 
 /** Somebody else's client of our tools. */
 async function inspector(env) {
   if ((await run("cargo", ["build", ...ALL, "--quiet"], { cwd: ROOT, env })) !== 0) return { passed: 0, failed: 1 };
-  return counted(process.execPath, ["--test", "--test-reporter=spec", "tests/mcp/inspector.mjs"], env, nodeCounts);
+  return guarded(process.execPath, ["--test", "--test-reporter=spec", "tests/mcp/inspector.mjs"], env, nodeCounts);
+}
+
+/** The real agent CLIs against a scripted model. One that could not be installed is told as not run, at the end as well. */
+async function agents(env) {
+  const report = path.join(TARGET, "agents-tests.json");
+  fs.rmSync(report, { force: true });
+  if ((await run("cargo", ["build", ...ALL, "--quiet"], { cwd: ROOT, env })) !== 0) return { passed: 0, failed: 1 };
+  const words = ["--quick", "--installed", "--jobs=3", `--report=${report}`, ...AGENT_CLIS];
+  const command = leftovers.guarded(path.join(TARGET, "debug/carillon"), process.execPath, ["tests/agents/run.mjs", ...words]);
+  const code = await run(...command, { cwd: ROOT, env: { ...env, CARILLON_AGENTS_CACHE: AGENTS_CACHE } });
+  const counts = fs.existsSync(report) ? JSON.parse(fs.readFileSync(report, "utf8")) : { passed: 0, failed: 1, table: {} };
+  const missing = AGENT_CLIS.filter((name) => counts.table[name]?.problem);
+  for (const name of missing) bad.push(`agents: ${name} not run: ${counts.table[name].problem}`);
+  // With none of them nothing has failed, and nothing has passed.
+  return missing.length === AGENT_CLIS.length ? { passed: 0, failed: 0 } : honest(code, counts);
 }
 
 async function windowJourneys(env) {
   const report = path.join(TARGET, "window-tests.json");
   fs.rmSync(report, { force: true });
   if ((await run("cargo", ["build", ...ALL, "--quiet"], { cwd: ROOT, env })) !== 0) return { passed: 0, failed: 1 };
-  const code = await run(process.execPath, ["tests/e2e/run.mjs", `--report=${report}`], { cwd: ROOT, env });
+  const code = await run(...leftovers.guarded(path.join(TARGET, "debug/carillon"), process.execPath, ["tests/e2e/run.mjs", `--report=${report}`]), { cwd: ROOT, env });
   return honest(code, fs.existsSync(report) ? JSON.parse(fs.readFileSync(report, "utf8")) : { passed: 0, failed: 1 });
 }
 
@@ -132,6 +185,6 @@ async function appImage(env) {
   const report = path.join(TARGET, "appimage-tests.json");
   fs.rmSync(report, { force: true });
   if ((await run("cargo", ["build", ...ALL, "--quiet"], { cwd: ROOT, env })) !== 0) return { passed: 0, failed: 1 };
-  const code = await run(process.execPath, ["tests/appimage/run.mjs", `--report=${report}`], { cwd: ROOT, env });
+  const code = await run(...leftovers.guarded(path.join(TARGET, "debug/carillon"), process.execPath, ["tests/appimage/run.mjs", `--report=${report}`]), { cwd: ROOT, env });
   return honest(code, fs.existsSync(report) ? JSON.parse(fs.readFileSync(report, "utf8")) : { passed: 0, failed: 1 });
 }
