@@ -339,6 +339,11 @@ fn a_task_that_asks_lends_its_slot_to_what_its_callee_runs() {
 fn a_pause_of_the_engine_is_no_time_out() {
     let world = world();
     let task = run(&world, &["--owner", "boss", "--timeout", "10s", "--", "sleep", "1"]);
+    let id = task["id"].as_str().unwrap();
+    world.wait_for("its supervisor", || {
+        let state = world.ok(&["tasks", "show", id])["state"].clone();
+        (state != "queued" && state != "starting").then_some(())
+    });
     send(world.engine_pid(), libc::SIGSTOP);
     // Its supervisor does not need the engine.
     let mut runs = std::fs::read_dir(world.home().join("runs")).unwrap().flatten();

@@ -266,13 +266,16 @@ impl MainLoop {
             self.repeat_later(again);
         }
         let committed = committed.map_err(|error| error.to_string());
+        let mut answers = Vec::new();
         for later in std::mem::take(&mut self.later) {
             match later {
                 Later::Act(act) if committed.is_ok() => act(&*self.world, &self.report),
                 Later::Act(_) => {}
-                Later::Answer(answer) => answer(committed.clone()),
+                Later::Answer(answer) => answers.push(answer),
             }
         }
+        // Last: what somebody asked for is on its way when he hears of it.
+        answers.into_iter().for_each(|answer| answer(committed.clone()));
     }
 
     /// Takes events up again after a pause, which is longer the more often they have failed.

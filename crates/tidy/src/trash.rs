@@ -22,6 +22,8 @@ pub const REFUSED_MAX: usize = 1000;
 
 /// How often another random name is tried when one is taken.
 const NAME_TRIES: usize = 8;
+/// How often a trash is made anew that is removed while something is on its way into it.
+const GONE_TRIES: usize = 1_000;
 
 /// What emptying did.
 #[derive(Debug, Default, PartialEq, Eq)]
@@ -50,11 +52,20 @@ pub fn name(namespace: &str) -> String {
 /// when `path` is not on the file system of the base, [`Error::NotOurs`] when base or trash are links or another
 /// user's, else [`Error::Io`]. In each case `path` is where it was.
 pub fn bury(base: &Path, trash_name: &str, path: &Path) -> Result<PathBuf, Error> {
-    let trash = open(base, trash_name)?;
     let mut tries = 0;
     loop {
-        match bury_in(base, trash_name, &trash, path, &random_name()) {
+        let buried =
+            open(base, trash_name).and_then(|trash| bury_in(base, trash_name, &trash, path, &random_name()));
+        match buried {
             Err(Error::Exists { .. }) if tries < NAME_TRIES => tries += 1,
+            // Whoever has emptied the trash has removed it under us.
+            Err(Error::Io { source, .. })
+                if tries < GONE_TRIES
+                    && source.kind() == std::io::ErrorKind::NotFound
+                    && path.symlink_metadata().is_ok() =>
+            {
+                tries += 1;
+            }
             answer => return answer,
         }
     }
