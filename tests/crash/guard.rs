@@ -10,8 +10,10 @@ use crate::support::{CARILLON, World, wait};
 const RULES: &str = "[residue]\ndirectories = [\"test-feature-*\"]\nbranches = [\"kitty/test-*\"]\n\
                      worktree_roots = [\".worktrees\"]\ntemp = [\"spec-kitty-*\"]\nauto = true\n";
 
-/// What the turn leaves behind: one thing of each kind.
-const LEAK: &str = "mkdir test-feature-1 .worktrees/husk ../tmp/spec-kitty-1; git branch kitty/test-1";
+/// What the turn leaves behind: one thing of each kind, some ticks before it ends of the clock by which births are told.
+/// What is made in the last one proves nothing.
+const LEAK: &str =
+    "mkdir test-feature-1 .worktrees/husk ../tmp/spec-kitty-1; git branch kitty/test-1; sleep 0.1";
 const LEAKED: [&str; 4] = ["test-feature-1", ".worktrees/husk", "kitty/test-1", "spec-kitty-1"];
 
 /// A world whose project wants its turns guarded, with things of the user's that its rules name.

@@ -21,8 +21,7 @@ const OPERATIONS: u64 = 8;
 const RULES: &str = "[residue]\ndirectories = [\"test-feature-*\"]\nbranches = [\"kitty/test-*\"]\n\
                      worktree_roots = [\".worktrees\"]\ntemp = [\"spec-kitty-*\"]\nauto = true\n";
 /// What a turn of our agent leaves behind.
-const LEAK: &str =
-    "cat > /dev/null; mkdir test-feature-leak .worktrees/leak; git branch kitty/test-leak; echo done";
+const LEAK: &str = "cat > /dev/null; mkdir test-feature-leak .worktrees/leak; git branch kitty/test-leak; sleep 0.1; echo done";
 
 /// A running world with all that a user has.
 fn build(random: &mut Random) -> World {
