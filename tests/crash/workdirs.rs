@@ -318,7 +318,7 @@ fn of_many_that_want_the_same_name_one_gets_it() {
     let start = |name: &str| {
         let mut command = world.isolated(crate::support::CARILLON);
         command.args(["--json", "workdirs", "new", name, "--project", "repo"]);
-        command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap()
+        command.stdout(Stdio::null()).spawn().unwrap()
     };
     let mut same: Vec<Child> = (0..4).map(|_| start("same")).collect();
     let mut others: Vec<Child> = (0..4).map(|n| start(&format!("other-{n}"))).collect();

@@ -4,10 +4,12 @@
 //! name) and knows it by its inode before it gets its own name. So a directory that only looks like an aborted
 //! creation is never taken for one.
 
+use std::collections::HashMap;
 use std::fs::File;
 use std::io::{self, Write};
 use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
+use std::sync::{Arc, LazyLock, Mutex, PoisonError};
 
 use rustix::fs::{CWD, RenameFlags, renameat_with};
 use serde::{Deserialize, Serialize};
@@ -100,7 +102,10 @@ pub fn create(order: &Order, journal: &Path) -> Result<Recorded, Error> {
         identity: None,
     };
     write(journal, &order.id, &entry)?;
+    let line = line_of(&repository.common_dir);
+    let turn = line.lock().unwrap_or_else(PoisonError::into_inner);
     let made = make(journal, &order.id, &mut entry);
+    drop(turn);
     if made.is_err() && matches!(settle_entry(&entry), Ok(Settled::Nothing)) {
         close(journal, &order.id)?;
     }
@@ -108,6 +113,15 @@ pub fn create(order: &Order, journal: &Path) -> Result<Recorded, Error> {
     let base_branch = names::value_of(&repository.root, &format!("refs/heads/{}", order.base))?;
     let base_branch = base_branch.map(|_| order.base.clone());
     Ok(Recorded { base_branch, ..entry.recorded() })
+}
+
+/// Where creations in one repository wait for each other: git (2.39) fails to read a worktree that another git is just
+/// making, with "failed to read .git/worktrees/NAME/commondir".
+fn line_of(common_dir: &Path) -> Arc<Mutex<()>> {
+    static LINES: LazyLock<Mutex<HashMap<PathBuf, Arc<Mutex<()>>>>> = LazyLock::new(Mutex::default);
+    let mut lines = LINES.lock().unwrap_or_else(PoisonError::into_inner);
+    lines.retain(|_, line| Arc::strong_count(line) > 1);
+    lines.entry(common_dir.to_owned()).or_default().clone()
 }
 
 impl Entry {
