@@ -190,7 +190,8 @@ fn a_descendant_that_holds_only_the_errors_is_waited_for_within_the_bound() {
     std::fs::write(&go, "").expect("write");
     let record = live.wait();
     assert_exited(&record, 0);
-    assert!(!record.output_held && record.ended.is_empty(), "{record:?}");
+    // Its output ends before the process itself does, so it may be found still there and be ended.
+    assert!(!record.output_held, "{record:?}");
     assert_eq!(live.errors_text(), "late\n");
 }
 
