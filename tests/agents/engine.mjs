@@ -22,6 +22,17 @@ const startsTask = (command) => [
   { match: "start it", after_tool: true, times: 0, text: "It runs." },
 ];
 
+/** The app quits in the middle of a turn, and the agent goes on with it at the next start, knowing what was `said` before. */
+async function goesOnAfterQuit(world, said) {
+  const waiting = world.ask("one", "take long");
+  await world.model.held("long");
+  await world.endEngine("SIGTERM");
+  await world.startEngine();
+  const answer = await waiting;
+  assert.deepEqual([answer.state, answer.final], ["answered", "Back again."]);
+  assert.ok(JSON.stringify(world.requests().at(-1).body).includes(said), "the history is there");
+}
+
 export const ENGINE = {
   "app: final": {
     quick: true,
@@ -107,13 +118,7 @@ export const ENGINE = {
     async run(world, name) {
       await world.addAgent("one", name);
       await world.ask("one", "say hello");
-      const waiting = world.ask("one", "take long");
-      await world.model.held("long");
-      await world.endEngine("SIGTERM");
-      await world.startEngine();
-      const answer = await waiting;
-      assert.deepEqual([answer.state, answer.final], ["answered", "Back again."]);
-      assert.ok(JSON.stringify(world.requests().at(-1).body).includes("say hello"), "the history is there");
+      await goesOnAfterQuit(world, "say hello");
     },
   },
   "app: quit in the middle of the first turn": {
@@ -122,13 +127,7 @@ export const ENGINE = {
     turns: [{ match: "take long", hold: "long", text: "Too late." }, { match: "cut short", times: 0, text: "Back again." }],
     async run(world, name) {
       await world.addAgent("one", name);
-      const waiting = world.ask("one", "take long");
-      await world.model.held("long");
-      await world.endEngine("SIGTERM");
-      await world.startEngine();
-      const answer = await waiting;
-      assert.deepEqual([answer.state, answer.final], ["answered", "Back again."]);
-      assert.ok(JSON.stringify(world.requests().at(-1).body).includes("take long"), "the history is there");
+      await goesOnAfterQuit(world, "take long");
     },
   },
   "app: quit in the middle of a turn whose session is lost": {

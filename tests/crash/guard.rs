@@ -130,7 +130,7 @@ fn a_guard_inside_of_a_turn_leaves_it_to_the_one_around() {
     let mut world = world();
     serve(&mut world, None);
     let inner = format!("{CARILLON} guard --json -- mkdir test-feature-1 > inner.json");
-    add_agent(&world, &format!("cat > /dev/null; {inner}; test -d test-feature-1 && sleep 0.1 && echo done"));
+    add_agent(&world, &format!("cat > /dev/null; {inner}; test -d test-feature-1 && echo done"));
     assert!(wait(&mut ask(&world)).success());
     let inner: Value =
         serde_json::from_slice(&std::fs::read(world.repo().join("inner.json")).unwrap()).unwrap();

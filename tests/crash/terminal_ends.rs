@@ -71,6 +71,21 @@ fn the_answer_after_a_cancelled_ask_is_heard_of_a_program_that_tells_only_ends()
     assert!(done && answer["final"] == json!("answer to done"), "{answer}");
 }
 
+#[test]
+fn an_enter_that_was_taken_for_a_line_end_is_pressed_again() {
+    let world = World::started();
+    add_stub(&world, "one", &["marks", "hooks", "misses-enter"]);
+    start(&world, "one");
+    let ask = patient(&world, &["ask", "one", "the question"]).spawn().expect("ask");
+    let (done, answer) = answer_of(ask);
+    assert!(done && answer["state"] == "answered", "{answer}");
+    assert_eq!(prompts(&world, "one"), ["the question\n"], "once");
+    // Where the first one counts there is no second.
+    let ask = patient(&world, &["ask", "one", "the next"]).spawn().expect("ask");
+    assert!(answer_of(ask).0);
+    assert_eq!(prompts(&world, "one"), ["the question\n", "the next"]);
+}
+
 /// Together they are longer than the line of a plain terminal.
 #[test]
 fn messages_that_fit_alone_arrive_also_where_they_do_not_fit_together() {

@@ -78,6 +78,15 @@ export class Page {
     return this.wd.run(names);
   }
 
+  /** The agent in the only pane, once it is there. */
+  async onlyAgent() {
+    const [name] = await poll(async () => {
+      const panes = await this.panes();
+      return panes.length === 1 && panes[0] !== "" && panes;
+    }, "the agent's pane");
+    return name;
+  }
+
   /** The text on the screen of an agent's terminal. */
   screen(agent) {
     const script = `const [name] = arguments;

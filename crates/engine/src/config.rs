@@ -26,6 +26,17 @@ impl Config {
         }
     }
 
+    /// For tests that start no program.
+    #[cfg(test)]
+    pub(crate) fn of_test(home: &Path) -> Self {
+        Self {
+            home: home.to_owned(),
+            home_is_chosen: true,
+            carillon_binary: "/no/such/carillon".into(),
+            from_terminal: true,
+        }
+    }
+
     /// The paths under the data directory.
     pub fn paths(&self) -> Paths {
         Paths::under(&self.home)

@@ -388,12 +388,7 @@ mod tests {
     #[test]
     fn nothing_is_done_of_a_batch_that_cannot_be_begun_and_the_worlds_reports_come_again() {
         let temp = tempfile::tempdir().expect("a directory");
-        let config = Config {
-            home: temp.path().to_owned(),
-            home_is_chosen: true,
-            carillon_binary: "/no/such/carillon".into(),
-            from_terminal: true,
-        };
+        let config = Config::of_test(temp.path());
         let store = Store::open(&temp.path().join("carillon.db"), 0).expect("a ledger").store;
         let (events, reported) = mpsc::channel();
         let world = Arc::new(Arc::new(Host::new(&config)));

@@ -82,10 +82,7 @@ export const journeys = {
     stage.cli("profile", "add", "demo", "--adapter", "plain", "--program", CARILLON, "--arg", "demo-agent");
     await page.openProject(stage.repository("bells"));
     await page.addAgent("demo");
-    const [name] = await poll(async () => {
-      const panes = await page.panes();
-      return panes.length === 1 && panes[0] !== "" && panes;
-    }, "the agent's pane");
+    const name = await page.onlyAgent();
     await page.shows(name, "demo agent");
     // The agent itself starts it: it is its task, and the folder is its own.
     await page.press("pane-split-right");

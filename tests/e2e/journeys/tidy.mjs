@@ -194,10 +194,7 @@ export const journeys = {
     stage.cli("profile", "add", "demo", "--adapter", "plain", "--program", CARILLON, "--arg", "demo-agent", "--policy", "ask");
     await page.openProject(stage.repository("bells"));
     await page.addAgent("demo");
-    const [name] = await poll(async () => {
-      const panes = await page.panes();
-      return panes.length === 1 && panes[0] !== "" && panes;
-    }, "the agent's pane");
+    const name = await page.onlyAgent();
     await page.shows(name, "demo agent");
     await page.typeLine(name, `run: ${CARILLON} run -- echo strike one`);
     await app.wd.wait(of("approvals-banner"), 15_000);

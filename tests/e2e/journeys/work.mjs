@@ -29,10 +29,7 @@ export const journeys = {
     stage.cli("profile", "add", "demo", "--adapter", "plain", "--program", CARILLON, "--arg", "demo-agent");
     await first.page.openProject(repository);
     await first.page.addAgent("demo");
-    const [name] = await poll(async () => {
-      const panes = await first.page.panes();
-      return panes.length === 1 && panes[0] !== "" && panes;
-    }, "the agent's pane");
+    const name = await first.page.onlyAgent();
     await first.page.shows(name, "demo agent");
     await first.page.typeLine(name, "ding dong");
     await first.page.shows(name, "you said: ding dong");

@@ -286,12 +286,7 @@ mod tests {
     #[test]
     fn the_directory_of_a_run_is_removed_behind_the_back_of_who_asks() {
         let temp = tempfile::tempdir().expect("a directory");
-        let config = Config {
-            home: temp.path().to_owned(),
-            home_is_chosen: true,
-            carillon_binary: "/no/such/carillon".into(),
-            from_terminal: true,
-        };
+        let config = Config::of_test(temp.path());
         let host = Arc::new(Host::new(&config));
         let run = RunId::from_random([7; 16]);
         let dir = host.run_dir(&run);

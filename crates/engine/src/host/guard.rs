@@ -24,6 +24,8 @@ use crate::seam;
 const RECORD: &str = "guard";
 /// What it found at its end.
 const FOUND: &str = "guard.json";
+/// The record of how a run ended; it is written when all of its processes are over.
+const EXIT: &str = "exit.json";
 /// File systems tell the time of a birth by a clock that may be one tick late, which takes 10 ms at the most (Linux, HZ=100).
 const CLOCK_MS: u64 = 10;
 
@@ -114,7 +116,8 @@ impl Host {
 
     fn try_finish_guard(&self, run: &RunId, dir: &Path, record: &[u8], by: By) -> Result<(), String> {
         let (over, was_watched) = match supervisor::observe(dir).map_err(|e| e.to_string())? {
-            Observed::Ended(record) => (ended(&record), by == By::Watcher { held: true }),
+            Observed::Ended(_) if by == By::Watcher { held: true } => (recorded(dir), true),
+            Observed::Ended(record) => (program_ended(&record), false),
             // Its supervisor was killed, at a time that nobody knows, and may have left processes.
             Observed::Lost(_) if by == By::ClearUp => (None, false),
             // Nothing of it ever ran, so nothing that is new is its.
@@ -164,9 +167,14 @@ fn sentences_of(before: &[String], report: &Report) -> Vec<String> {
     earlier.chain(report.sentences()).map(|sentence| plain::plain(&sentence)).collect()
 }
 
-/// What was made before this time was made while the program of a run was there. What its processes made later, until
-/// all were over, could as well be somebody else's.
-fn ended(record: &ExitRecord) -> Option<SystemTime> {
+/// When the end of a run was written down: all of its processes were over by then.
+fn recorded(dir: &Path) -> Option<SystemTime> {
+    std::fs::metadata(dir.join(EXIT)).and_then(|meta| meta.modified()).ok()
+}
+
+/// What was made before this time was made while the program of a run was there. Where nobody watched, what came later,
+/// until the end was written down, could as well be somebody else's.
+fn program_ended(record: &ExitRecord) -> Option<SystemTime> {
     let ended_ms = u64::try_from(record.ended_ms).ok()?;
     SystemTime::UNIX_EPOCH.checked_add(Duration::from_millis(ended_ms.checked_sub(CLOCK_MS)?))
 }

@@ -149,7 +149,8 @@ impl Host {
     /// To a line that is empty by now, Enter means nothing.
     fn repeat_enter(&self, run: &RunId, turn: &TurnId, outlet: &Outlet, told: u64) {
         for number in 1..=ENTER_REPEATS {
-            if !self.has_mark(run, Mark::Begins) || self.has_told(run, outlet, told) {
+            let until = Instant::now() + ENTER_TOLD;
+            if !self.has_mark(run, Mark::Begins) || self.wait_until_told(run, outlet, told, until) {
                 return;
             }
             let answered = lock(&self.keyboard(run)).answered;
@@ -159,21 +160,6 @@ impl Host {
                 return;
             }
         }
-    }
-
-    /// Waits until the program has told something new, or nobody waits for that any more.
-    fn has_told(&self, run: &RunId, outlet: &Outlet, before: u64) -> bool {
-        let until = Instant::now() + ENTER_TOLD;
-        let keyboard = self.keyboard(run);
-        while Instant::now() < until {
-            let keys = lock(&keyboard);
-            if keys.told != before || keys.unwanted.is_some() || !outlet.is_live() {
-                return true;
-            }
-            drop(keys);
-            std::thread::sleep(LOOK_MAX);
-        }
-        false
     }
 
     /// What is decided once for a turn: that its terminal is free, and the form.

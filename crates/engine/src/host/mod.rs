@@ -260,7 +260,7 @@ impl Host {
     pub(crate) fn forget(&self, run: &RunId) {
         self.outlets().remove(run);
         self.terminals().remove(run);
-        self.keyboards().remove(run);
+        self.drop_keyboard(run);
     }
 }
 

@@ -7,7 +7,7 @@
 //! off the turn that it is at), `broken-off` (the turn that ends next is one that nobody wants any more).
 
 use std::path::PathBuf;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use carillon_core::id::RunId;
@@ -15,6 +15,7 @@ use carillon_core::limits;
 
 use crate::host::Host;
 use crate::host::line::{Fed, Line};
+use crate::host::outlet::Outlet;
 
 /// A mark in a run's directory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -64,6 +65,8 @@ pub(crate) struct Keyboard {
     held: Option<Vec<u8>>,
     /// What is being typed is not wanted any more; whether its program takes Esc.
     pub(crate) unwanted: Option<bool>,
+    /// Rings when the program has told something, when what is typed is not wanted any more, and when the run is over.
+    changed: Arc<Condvar>,
 }
 
 /// What came of what the user typed.
@@ -202,7 +205,34 @@ impl Host {
         let mut keys = lock(&keyboard);
         keys.sent = None;
         keys.told += 1;
+        keys.changed.notify_all();
         self.note_broken_off(run, &mut keys, false);
+    }
+
+    /// Whether the program of a live run tells something more than it had told `before`, until `until`. Ends early, as
+    /// if it had, when nobody waits for that any more.
+    pub(crate) fn wait_until_told(&self, run: &RunId, outlet: &Outlet, before: u64, until: Instant) -> bool {
+        let keyboard = self.keyboard(run);
+        let mut keys = lock(&keyboard);
+        let changed = keys.changed.clone();
+        loop {
+            if keys.told != before || keys.unwanted.is_some() || !outlet.is_live() {
+                return true;
+            }
+            let rest = until.saturating_duration_since(Instant::now());
+            if rest.is_zero() {
+                return false;
+            }
+            keys = changed.wait_timeout(keys, rest).unwrap_or_else(PoisonError::into_inner).0;
+        }
+    }
+
+    /// The run is over: nobody waits for words of its program.
+    pub(crate) fn drop_keyboard(&self, run: &RunId) {
+        let keyboard = self.keyboards().remove(run);
+        if let Some(keyboard) = keyboard {
+            lock(&keyboard).changed.notify_all();
+        }
     }
 
     /// A key asked the program to break off what it is at, or it has told what it makes of that.
@@ -226,6 +256,7 @@ impl Host {
         let mut keys = lock(&keyboard);
         if keys.held.is_some() {
             keys.unwanted = Some(takes_escape);
+            keys.changed.notify_all();
             return;
         }
         if self.has_mark(run, Mark::Busy) {

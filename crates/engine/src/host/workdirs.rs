@@ -454,12 +454,7 @@ mod tests {
     #[test]
     fn a_look_at_the_journal_leaves_what_is_just_being_written() {
         let temp = tempfile::tempdir().expect("a directory");
-        let host = Host::new(&Config {
-            home: temp.path().to_owned(),
-            home_is_chosen: true,
-            carillon_binary: "/no/such/carillon".into(),
-            from_terminal: true,
-        });
+        let host = Host::new(&Config::of_test(temp.path()));
         assert!(host.creations().is_empty(), "there need be no journal");
         std::fs::create_dir_all(host.journal()).expect("a journal");
         let id = "0a".repeat(16);

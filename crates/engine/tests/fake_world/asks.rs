@@ -1,44 +1,24 @@
 //! Asks with a fake world: what is committed before what, and which way an answer takes.
 
 use carillon_core::ask::State;
-use carillon_core::id::{AskId, CallId};
+use carillon_core::id::CallId;
 use carillon_core::turn::End;
-use carillon_core::words::Mode;
-use carillon_engine::requests::{AskView, Caller, Delivered, NewAgent, NewAsk, Workdir};
+use carillon_engine::requests::{AskView, Caller, Delivered, NewAsk, Workdir};
 
 use crate::fake::{Asked, OnLaunch};
-use crate::stage::Stage;
+use crate::stage::{Stage, new_ask};
 
 fn stage() -> Stage {
     let stage = Stage::new(OnLaunch::Begin);
     for name in ["tenor", "bass"] {
-        let new = NewAgent {
-            name: name.to_owned(),
-            project: "bells".to_owned(),
-            profile: "script".to_owned(),
-            mode: Mode::Headless,
-            role: String::new(),
-            workdir: Workdir::Root,
-        };
-        stage.engine.add_agent(new).expect("an agent");
+        stage.add_headless(name, Workdir::Root);
     }
     stage
 }
 
 fn ask(stage: &Stage, from: Option<&str>, call: Option<CallId>) -> AskView {
     let caller = Caller { agent: from.map(str::to_owned), run: None };
-    let new = NewAsk {
-        id: AskId::from_random(*uuid::Uuid::new_v4().as_bytes()),
-        caller,
-        callee: "tenor".to_owned(),
-        project: None,
-        prompt: "which bell?".to_owned(),
-        follow_up: false,
-        key: None,
-        timeout_ms: None,
-        detached: false,
-        call,
-    };
+    let new = NewAsk { call, ..new_ask(caller, "tenor") };
     stage.engine.open_ask(new).expect("it is taken")
 }
 

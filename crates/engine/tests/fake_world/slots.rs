@@ -5,7 +5,7 @@ use carillon_core::turn::End;
 use carillon_engine::requests::{Caller, NewAsk, ProfileChange, WaitingFor, Workdir};
 
 use crate::fake::{Asked, OnLaunch};
-use crate::stage::Stage;
+use crate::stage::{Stage, new_ask};
 
 /// Three headless agents on a profile that lets this many turns run at once.
 fn stage(turns: u32) -> Stage {
@@ -25,18 +25,8 @@ fn bound(stage: &Stage, turns: u32) {
 
 /// Asks from within a run.
 fn ask(stage: &Stage, from: &RunId, callee: &str, detached: bool, call: Option<CallId>) -> AskId {
-    let new = NewAsk {
-        id: AskId::from_random(*uuid::Uuid::new_v4().as_bytes()),
-        caller: Caller { agent: None, run: Some(from.to_string()) },
-        callee: callee.to_owned(),
-        project: None,
-        prompt: "which bell?".to_owned(),
-        follow_up: false,
-        key: None,
-        timeout_ms: None,
-        detached,
-        call,
-    };
+    let caller = Caller { agent: None, run: Some(from.to_string()) };
+    let new = NewAsk { detached, call, ..new_ask(caller, callee) };
     let id = stage.engine.open_ask(new).expect("it is taken").row.id;
     stage.settle();
     id

@@ -94,19 +94,7 @@ impl Stage {
     }
 
     fn ask_by(&self, caller: Caller, callee: &str) -> AskView {
-        let new = NewAsk {
-            id: AskId::from_random(*uuid::Uuid::new_v4().as_bytes()),
-            caller,
-            callee: callee.to_owned(),
-            project: None,
-            prompt: "which bell?".to_owned(),
-            follow_up: false,
-            key: None,
-            timeout_ms: None,
-            detached: false,
-            call: None,
-        };
-        self.engine.open_ask(new).expect("it is taken")
+        self.engine.open_ask(new_ask(caller, callee)).expect("it is taken")
     }
 
     /// A task of the user's, or of who calls from within a run.
@@ -206,4 +194,20 @@ fn open(home: PathBuf, world: &Arc<Fake>) -> Engine {
     };
     let host = Arc::new(Host::new(&config));
     Engine::open_in(config, host, world.clone()).expect("the engine opens")
+}
+
+/// A question to an agent.
+pub fn new_ask(caller: Caller, callee: &str) -> NewAsk {
+    NewAsk {
+        id: AskId::from_random(*uuid::Uuid::new_v4().as_bytes()),
+        caller,
+        callee: callee.to_owned(),
+        project: None,
+        prompt: "which bell?".to_owned(),
+        follow_up: false,
+        key: None,
+        timeout_ms: None,
+        detached: false,
+        call: None,
+    }
 }

@@ -24,7 +24,7 @@ use carillon_tidy::git::look::Recorded;
 use carillon_tidy::git::merge::Outcome;
 use carillon_tidy::git::{remove, restore};
 use dice::Dice;
-use operation::{bring, operate, sweep, to_json};
+use operation::{bring, operate, removal, sweep, to_json};
 use repo::{World, commit, put};
 use serde_json::json;
 use user::{build, users};
@@ -133,17 +133,7 @@ fn settle(world: &World, ledger: &mut Ledger, id: &str, what: &str, how: u64) {
     if what == "remove" {
         // The row says that it is being removed, so the start removes it.
         let recorded = ledger.active[id].clone();
-        let order = remove::Order {
-            id,
-            recorded: &recorded,
-            data_dir: &data,
-            is_ours: true,
-            open_work: 0,
-            consent: true,
-            with_branch: true,
-            now_s: 1_700_000_000,
-        };
-        match remove::remove(&order) {
+        match remove::remove(&removal(id, &recorded, &data)) {
             Ok(remove::Outcome::Removed { archive: Some(archive), .. }) => {
                 ledger.active.remove(id);
                 ledger.gone.insert(id.to_owned(), (recorded, archive.reference));

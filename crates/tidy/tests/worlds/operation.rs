@@ -45,6 +45,20 @@ fn from_json(value: &Value) -> Recorded {
     }
 }
 
+/// The removal of a workdir of ours, whatever is in it.
+pub fn removal<'a>(id: &'a str, recorded: &'a Recorded, data_dir: &'a Path) -> remove::Order<'a> {
+    remove::Order {
+        id,
+        recorded,
+        data_dir,
+        is_ours: true,
+        open_work: 0,
+        consent: true,
+        with_branch: true,
+        now_s: 1_700_000_000,
+    }
+}
+
 /// Does the operation that the environment names. Without one there is nothing to do.
 #[test]
 fn the_process_of_one_operation() {
@@ -68,17 +82,7 @@ fn the_process_of_one_operation() {
             println!("{:?}", create::create(&order, &data.join("journal")));
         }
         "remove" => {
-            let order = remove::Order {
-                id,
-                recorded: &recorded,
-                data_dir: &data,
-                is_ours: true,
-                open_work: 0,
-                consent: true,
-                with_branch: true,
-                now_s: 1_700_000_000,
-            };
-            println!("{:?}", remove::remove(&order));
+            println!("{:?}", remove::remove(&removal(id, &recorded, &data)));
         }
         "restore" => {
             let reference = value["reference"].as_str().expect("a reference");

@@ -20,6 +20,11 @@ impl Line {
         Self { marks, pasting: false, text: Vec::new(), escape: Vec::new() }
     }
 
+    /// The Enter that sent this off was a line end.
+    pub(crate) fn put_back(&mut self, text: &str) {
+        self.text.splice(..0, format!("{text}\n").into_bytes());
+    }
+
     /// Takes what one read brought; in a burst Enter is a line end.
     pub(crate) fn take(&mut self, bytes: &[u8], is_burst: bool) -> Vec<Seen> {
         let mut seen = Vec::new();

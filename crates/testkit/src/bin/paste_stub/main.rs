@@ -10,6 +10,7 @@
 //! - `cooked`: it leaves the line to the terminal.
 //! - `hooks`: it tells the engine when it is up and when a turn begins and ends.
 //! - `ends-only`: of these it tells only when a turn ends.
+//! - `misses-enter`: it takes the first Enter for a line end, as a busy one does.
 //! - `tool MS`: each turn runs a child for so long; what comes meanwhile is noted as a disturbance.
 //! - `stays`: it does not end a turn until somebody sends off the prompt `done`.
 //! - `asks TEXT`: it prints this and waits for a key before it is up; the key is noted.
@@ -43,6 +44,7 @@ struct Habits {
     cooked: bool,
     hooks: bool,
     ends_only: bool,
+    misses_enter: bool,
     tool: Option<Duration>,
     stays: bool,
     asks: Option<String>,
@@ -62,6 +64,7 @@ fn habits() -> Option<Habits> {
             "cooked" => habits.cooked = true,
             "hooks" => habits.hooks = true,
             "ends-only" => habits.ends_only = true,
+            "misses-enter" => habits.misses_enter = true,
             "tool" => habits.tool = Some(ms(words.next()?)?),
             "stays" => habits.stays = true,
             "asks" => habits.asks = Some(words.next()?),
@@ -114,6 +117,9 @@ impl Stub {
             }
             for seen in self.line.take(&bytes, is_burst) {
                 match seen {
+                    Seen::Sent(text) if std::mem::take(&mut self.habits.misses_enter) => {
+                        self.line.put_back(&text)
+                    }
                     Seen::Sent(text) if self.habits.stays && text == "done" => self.end(&text),
                     Seen::Sent(text) => self.turn(&text),
                     Seen::Key(name) => self.note(&json!({"key": name})),
