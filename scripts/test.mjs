@@ -69,7 +69,9 @@ process.exit(sum.failed === 0 && sum.passed > 0 ? 0 : 1);
 function isolatedHome() {
   const folder = path.join(TARGET, "test-home");
   fs.rmSync(folder, { recursive: true, force: true });
-  fs.mkdirSync(folder, { recursive: true, mode: 0o700 });
+  // The mode is for this folder alone: tests run their own program below it as another user, too.
+  fs.mkdirSync(TARGET, { recursive: true });
+  fs.mkdirSync(folder, { mode: 0o700 });
   // Sockets stand in it, whose paths are short.
   const runtime = fs.mkdtempSync(path.join(os.tmpdir(), "ct-"));
   const gitconfig = path.join(folder, ".gitconfig");

@@ -115,7 +115,7 @@ pub fn create(order: &Order, journal: &Path) -> Result<Recorded, Error> {
     Ok(Recorded { base_branch, ..entry.recorded() })
 }
 
-/// Where creations in one repository wait for each other: git (2.39) fails to read a worktree that another git is just
+/// Where creations in one repository wait for each other: git (2.47) fails to read a worktree that another git is just
 /// making, with "failed to read .git/worktrees/NAME/commondir".
 fn line_of(common_dir: &Path) -> Arc<Mutex<()>> {
     static LINES: LazyLock<Mutex<HashMap<PathBuf, Arc<Mutex<()>>>>> = LazyLock::new(Mutex::default);
