@@ -122,6 +122,12 @@ CREATE TABLE changes (
   project TEXT
 ) STRICT;
 
+CREATE TABLE hooks_heard (
+  run TEXT NOT NULL REFERENCES runs (id) ON DELETE CASCADE,
+  id  TEXT NOT NULL,
+  UNIQUE (run, id)
+) STRICT;
+
 CREATE TABLE layouts (
   project TEXT PRIMARY KEY REFERENCES projects (id) ON DELETE CASCADE,
   layout  TEXT NOT NULL CHECK (json_valid(layout))
@@ -190,7 +196,7 @@ CREATE TABLE profiles (
   version    TEXT,
   policy     TEXT NOT NULL CHECK (policy IN ('never', 'ask', 'allow')),
   created_ms INTEGER NOT NULL
-, allow_prefixes TEXT NOT NULL DEFAULT '[]' CHECK (json_type(allow_prefixes) = 'array')) STRICT;
+, allow_prefixes TEXT NOT NULL DEFAULT '[]' CHECK (json_type(allow_prefixes) = 'array'), concurrency INTEGER CHECK (concurrency >= 1)) STRICT;
 
 CREATE TABLE projects (
   id         TEXT PRIMARY KEY,
@@ -237,6 +243,17 @@ CREATE INDEX runs_of_task ON runs (task) WHERE task IS NOT NULL;
 
 CREATE INDEX runs_with_temp ON runs (temp_state) WHERE temp_state = 'held';
 
+CREATE TABLE session_counts (
+  agent            TEXT NOT NULL REFERENCES agents (id) ON DELETE CASCADE,
+  session          TEXT NOT NULL,
+  input_tokens     INTEGER,
+  cached_tokens    INTEGER,
+  output_tokens    INTEGER,
+  reasoning_tokens INTEGER,
+  cost_micro_usd   INTEGER,
+  PRIMARY KEY (agent, session)
+) STRICT, WITHOUT ROWID;
+
 CREATE TABLE settings (
   key   TEXT PRIMARY KEY,
   value TEXT NOT NULL CHECK (json_valid(value))
@@ -281,7 +298,7 @@ CREATE TABLE turns (
   cost_usd      REAL,
   created_ms    INTEGER NOT NULL,
   started_ms    INTEGER,
-  ended_ms      INTEGER,
+  ended_ms      INTEGER, cached_tokens INTEGER, reasoning_tokens INTEGER, cost_micro_usd INTEGER,
   CHECK ((state IN ('final', 'failed', 'interrupted', 'limited')) = (ended_ms IS NOT NULL)),
   CHECK ((state = 'final') = (final IS NOT NULL)),
   CHECK ((state IN ('failed', 'interrupted', 'limited')) = (reason IS NOT NULL)),
@@ -296,6 +313,21 @@ CREATE INDEX turns_of_agent ON turns (agent, created_ms);
 CREATE INDEX turns_of_ask ON turns (ask) WHERE ask IS NOT NULL;
 
 CREATE INDEX turns_of_run ON turns (run) WHERE run IS NOT NULL;
+
+CREATE TABLE usage_sums (
+  project          TEXT NOT NULL REFERENCES projects (id) ON DELETE CASCADE,
+  agent            TEXT NOT NULL,
+  -- Turns that told what they used, and those of them that told a price.
+  turns            INTEGER NOT NULL CHECK (turns >= 1),
+  priced_turns     INTEGER NOT NULL CHECK (priced_turns BETWEEN 0 AND turns),
+  -- None: no turn told.
+  input_tokens     INTEGER,
+  cached_tokens    INTEGER,
+  output_tokens    INTEGER,
+  reasoning_tokens INTEGER,
+  cost_micro_usd   INTEGER,
+  PRIMARY KEY (project, agent)
+) STRICT, WITHOUT ROWID;
 
 CREATE TABLE workdirs (
   id             TEXT PRIMARY KEY,

@@ -9,7 +9,7 @@ use carillon_core::words::Profile;
 use carillon_core::{task, turn};
 use carillon_store::migrate::{MIGRATIONS, checksum};
 use carillon_store::{
-    Error, Store, agents, approvals, asks, attempts, changes, layouts, limits, messages, profiles, projects,
+    Error, Store, agents, approvals, asks, attempts, changes, hooks, layouts, limits, messages, profiles, projects,
     runs, settings, tasks, turns, usage, workdirs,
 };
 use rusqlite::Connection;
@@ -22,6 +22,7 @@ const FROZEN: &[&str] = &[
     "a39324ad4c3d6b23da21e5b2c1ff104a1875b6b9c588e0260f815275c57a1dbc",
     "d0bd77b677f040ce36339010b80a2088634efff70945b88d2807cff2600930bb",
     "0b325c76d72c109f8a017d61d33b012b1a4338f2d8bc4a26013ac6d57039b5af",
+    "12884aa829ffef0be2972ada45eab413d7b4e8031c59d117e198751292653cd9",
 ];
 
 /// Set to `write` after a migration was added to `FROZEN`: then the snapshot of the schema and the
@@ -216,7 +217,11 @@ fn write_golden(file: &Path, version: usize) {
 
 fn check_golden(store: &Store, version: usize) {
     assert_eq!(store.read(projects::list).unwrap(), [project()], "v{version}");
-    let nameless = Profile { env: vec![("TOKEN".to_owned(), String::new())], ..profile() };
+    let nameless = Profile {
+        env: vec![("TOKEN".to_owned(), String::new())],
+        concurrency: (version >= 4).then_some(3),
+        ..profile()
+    };
     assert_eq!(store.read(profiles::list).unwrap(), [nameless], "v{version}");
     assert_eq!(store.read(agents::list).unwrap(), [treble(), tenor()], "v{version}");
     let end = Ending { cause: Cause::Stopped { by: "user".to_owned() }, exit_code: None, signal: Some(15) };
@@ -234,6 +239,11 @@ fn check_golden(store: &Store, version: usize) {
     }
     if version >= 3 {
         check_golden_asks(store);
+    }
+    if version >= 4 {
+        let counted = store.read(|db| usage::counted(db, &tenor().id, "ab12")).unwrap();
+        assert_eq!((counted.input_tokens, counted.output_tokens), (Some(200), Some(40)));
+        assert!(store.read(|db| hooks::is_heard(db, &run_id("d1"), "h1")).unwrap());
     }
 }
 
