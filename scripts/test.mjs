@@ -132,6 +132,7 @@ async function counted(program, args, env, read) {
 
 function scripts(env) {
   const tests = fs.readdirSync(path.join(ROOT, "scripts")).filter((name) => name.endsWith(".test.mjs")).map((name) => `scripts/${name}`);
+  tests.push("tests/agents/plugin.test.mjs");
   return counted(process.execPath, ["--test", "--test-reporter=spec", ...tests], env, nodeCounts);
 }
 

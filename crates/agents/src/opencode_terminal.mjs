@@ -8,6 +8,7 @@ const ownWait = (n) => 2_000 * 2 ** (n - 1) * 1.25 + 1_500;
 
 export const Carillon = async ({ client }) => {
   const children = new Set();
+  let told = Promise.resolve();
   const serve = {
     "session.created": ({ info }) => (info.parentID ? void children.add(info.id) : { session: info.id }),
     "session.idle": async ({ sessionID }) => ({ session: sessionID, text: await lastText(client, sessionID) }),
@@ -21,27 +22,33 @@ export const Carillon = async ({ client }) => {
   };
   return {
     event: async ({ event }) => {
-      const { properties } = event;
       if (!(event.type in serve)) return;
-      const told = await serve[event.type](properties);
-      // What a sub-agent does is part of its parent's turn.
-      if (told && !children.has(told.session)) tell(event.type, told);
+      // One after the other: a beginning that overtook the end before it would leave the agent at work for ever.
+      told = told.then(async () => {
+        const data = await serve[event.type](event.properties);
+        // What a sub-agent does is part of its parent's turn.
+        if (data && !children.has(data.session)) await tell(event.type, data);
+      });
+      // What could not be told of one event is no reason to keep quiet about the next.
+      told = told.catch(() => {});
     },
   };
 };
 
+/** What was said last; nothing when that cannot be had: that the turn is over is told all the same. */
 async function lastText(client, id) {
-  const { data } = await client.session.messages({ path: { id } });
+  const { data } = await client.session.messages({ path: { id } }).catch(() => ({}));
   const last = (data ?? []).filter((message) => message.info.role === "assistant").at(-1);
   if (!last || last.info.error) return "";
   return last.parts.filter((part) => part.type === "text").map((part) => part.text).join("\n");
 }
 
-function tell(event, told) {
+/** Ends when the program has told it, which takes two seconds at most; also when it cannot be started: nobody to tell is no
+ * reason to disturb the user. */
+function tell(event, data) {
   const [program, ...args] = HOOK;
   const child = spawn(program, [...args, event], { stdio: ["pipe", "ignore", "ignore"] });
-  // Nobody to tell is no reason to disturb the user.
-  child.on("error", () => {});
   child.stdin.on("error", () => {});
-  child.stdin.end(JSON.stringify(told));
+  child.stdin.end(JSON.stringify(data));
+  return new Promise((resolve) => child.once("close", resolve).once("error", resolve));
 }
