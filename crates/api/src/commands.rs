@@ -196,6 +196,36 @@ struct ChangesWait {
     wait_ms: u64,
 }
 
+/// What only the user may do: by these an agent could free itself of what binds it.
+const USERS: [&str; 11] = [
+    "approval_decide",
+    "limit_clear",
+    "limit_hold",
+    "limit_resume",
+    "profile_add",
+    "profile_remove",
+    "profile_set",
+    "project_remove",
+    "residue_apply",
+    "settings_set",
+    "terminal_write",
+];
+
+/// As [`call`], for the process `caller` where it is known.
+pub(crate) async fn call_from(
+    app: &App,
+    caller: Option<u32>,
+    method: &str,
+    params: Value,
+) -> Result<Value, ApiError> {
+    if let Some(caller) = caller.filter(|_| USERS.contains(&method)) {
+        let app = app.clone();
+        let looked = tokio::task::spawn_blocking(move || app.engine().is_users(caller)).await;
+        looked.map_err(|error| ApiError::failed(format!("who calls cannot be found out: {error}")))??;
+    }
+    call(app, method, params).await
+}
+
 /// Calls one command by name.
 pub async fn call(app: &App, method: &str, params: Value) -> Result<Value, ApiError> {
     if method == "changes_wait" {

@@ -105,6 +105,7 @@ impl Drop for Server {
 }
 
 async fn serve(app: App, stream: UnixStream) {
+    let caller = stream.peer_cred().ok().and_then(|peer| u32::try_from(peer.pid()?).ok());
     let (read, write) = stream.into_split();
     let mut lines = FramedRead::new(read, LinesCodec::new_with_max_length(limits::REQUEST_MAX_BYTES));
     let mut out = FramedWrite::new(write, LinesCodec::new());
@@ -126,7 +127,7 @@ async fn serve(app: App, stream: UnixStream) {
                     let Ok(slot) = slots.clone().acquire_owned().await else { return };
                     let (app, answers) = (app.clone(), answers.clone());
                     calls.spawn(async move {
-                        let answer = respond(&app, &line).await;
+                        let answer = respond(&app, &line, caller).await;
                         let _ = answers.send(answer).await;
                         drop(slot);
                     });
@@ -159,9 +160,9 @@ fn what_is_wrong(error: &LinesCodecError) -> Option<String> {
     }
 }
 
-async fn respond(app: &App, line: &str) -> String {
+async fn respond(app: &App, line: &str, caller: Option<u32>) -> String {
     match serde_json::from_str::<Call>(line) {
-        Ok(call) => pack(call.id, commands::call(app, &call.method, call.params).await),
+        Ok(call) => pack(call.id, commands::call_from(app, caller, &call.method, call.params).await),
         Err(error) => pack(Value::Null, Err(ApiError::invalid(format!("this is no call: {error}")))),
     }
 }

@@ -18,12 +18,11 @@ impl Caller {
         Self { agent: named("CARILLON_AGENT"), run: named("CARILLON_RUN") }
     }
 
-    /// The agent that somebody speaks for, or else the one that the environment names.
+    /// The agent that somebody speaks for, or else the one that the environment names. Within a run the engine takes that
+    /// run's word: no agent speaks for another.
     pub(crate) fn speaking_for(agent: Option<String>) -> Self {
-        match agent {
-            Some(agent) => Self { agent: Some(agent), run: None },
-            None => Self::from_environment(),
-        }
+        let here = Self::from_environment();
+        Self { agent: agent.or(here.agent), run: here.run }
     }
 
     /// Whether it is the user.

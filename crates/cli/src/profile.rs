@@ -30,8 +30,8 @@ pub(crate) fn run(command: Profile, json: bool) -> Result<ExitCode, ApiError> {
             let profile = Connection::open()?.call("profile_add", request)?;
             Ok(print(&profile, json, |p| format!("added profile {}\n", text(p, "name"))))
         }
-        Profile::Set { name, program, args, env, policy, allow, concurrency } => {
-            let given = |list: Vec<String>| Some(list).filter(|list| !list.is_empty());
+        Profile::Set { name, program, args, no_args, env, policy, allow, no_allow, concurrency } => {
+            let given = |list: Vec<String>, none: bool| Some(list).filter(|list| none || !list.is_empty());
             let env: BTreeMap<&str, Option<&str>> = env
                 .iter()
                 .map(|pair| {
@@ -41,10 +41,10 @@ pub(crate) fn run(command: Profile, json: bool) -> Result<ExitCode, ApiError> {
             let request = json!({
                 "profile": name,
                 "program": program.map(absolute_if_path).transpose()?,
-                "args": given(args),
+                "args": given(args, no_args),
                 "env": env,
                 "policy": policy.map(Policy::word),
-                "allow_prefixes": given(allow),
+                "allow_prefixes": given(allow, no_allow),
                 "concurrency": concurrency,
             });
             let profile = Connection::open()?.call("profile_set", request)?;

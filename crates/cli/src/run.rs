@@ -47,8 +47,8 @@ fn request(args: Run) -> Result<Value, ApiError> {
     let wrong = |flag: &str, e: quantity::NotAQuantity| ApiError::invalid(format!("--{flag}: {e}"));
     let timeout_ms = args.timeout.as_deref().map(quantity::duration_ms).transpose();
     let log_max = args.log_max.as_deref().map(quantity::bytes).transpose();
-    // A task of another agent's is no work of the turn that we are in.
-    let caller = if args.owner.is_some() { Caller::default() } else { Caller::from_environment() };
+    // Also for another owner: what an agent may run does not depend on whom it names.
+    let caller = Caller::from_environment();
     let owner = args.owner.or_else(|| caller.agent.clone());
     let mut env = Vec::new();
     for (name, value) in std::env::vars_os() {

@@ -11,10 +11,10 @@ fn path(dir: &Path, profile: &ProfileId) -> PathBuf {
     dir.join(format!("{profile}.json"))
 }
 
-/// Keeps the values of a profile.
+/// Keeps the values of a profile; without any, none are kept any more.
 pub(crate) fn put(dir: &Path, profile: &ProfileId, env: &[(String, String)]) -> std::io::Result<()> {
     if env.is_empty() {
-        return Ok(());
+        return forget(dir, profile);
     }
     std::fs::DirBuilder::new().mode(0o700).recursive(true).create(dir)?;
     let whole = path(dir, profile);
@@ -39,7 +39,8 @@ pub(crate) fn get(dir: &Path, profile: &ProfileId) -> std::io::Result<Vec<(Strin
 /// Forgets the values of a profile.
 pub(crate) fn forget(dir: &Path, profile: &ProfileId) -> std::io::Result<()> {
     match std::fs::remove_file(path(dir, profile)) {
-        Err(error) if error.kind() != std::io::ErrorKind::NotFound => Err(error),
-        _ => Ok(()),
+        Ok(()) => std::fs::File::open(dir)?.sync_all(),
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(()),
+        Err(error) => Err(error),
     }
 }

@@ -58,10 +58,10 @@ impl MainLoop {
         if let Some(run) = run
             && let Some(row) = self.store.read(|db| runs::get(db, &run))?
         {
-            if let Some(task) = row.task {
-                let Some(row) = self.store.read(|db| tasks::get(db, &task))? else {
-                    return Ok(Who::default());
-                };
+            // Of a task that is forgotten nobody knows whose it was.
+            if let Some(task) = row.task
+                && let Some(row) = self.store.read(|db| tasks::get(db, &task))?
+            {
                 let Some(owner) = row.task.owner else { return Ok(Who::default()) };
                 let agent = self.store.read(|db| agents::get(db, &owner))?;
                 return Ok(Who { agent, serves: self.while_it_goes_on(row.joined_ask)? });

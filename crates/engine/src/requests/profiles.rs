@@ -15,7 +15,7 @@ use carillon_store::{agents, profiles};
 use crate::engine::Engine;
 use crate::error::Error;
 use crate::host::Vars;
-use crate::main_loop::now_ms;
+use crate::main_loop::{MainLoop, now_ms};
 use crate::requests::find::find;
 use crate::secrets;
 
@@ -129,43 +129,16 @@ impl Engine {
 
     /// Changes a profile. What runs already goes on as it was begun.
     pub fn change_profile(&self, key: &str, change: ProfileChange) -> Result<Profile, Error> {
-        let mut profile = self.profile(key)?;
-        if let Some(program) = change.program {
-            resolve(&program, &self.inner.host.user_env(), Path::new("/"))?;
-            profile.program = program;
-        }
-        profile.args = change.args.unwrap_or(profile.args);
-        profile.policy = change.policy.unwrap_or(profile.policy);
-        profile.allow_prefixes = change.allow_prefixes.unwrap_or(profile.allow_prefixes);
-        check_prefixes(&profile.allow_prefixes)?;
-        profile.concurrency = match change.concurrency {
-            Some(0) => None,
-            given => given.or(profile.concurrency),
+        let known = self.profile(key)?;
+        let version = match &change.program {
+            None => None,
+            Some(program) => {
+                let program = resolve(program, &self.inner.host.user_env(), Path::new("/"))?;
+                let adapter = Adapter::from_str(&known.adapter).ok();
+                self.with_probe_env(|vars| adapter.and_then(|a| known_version(a, &program, vars)))?
+            }
         };
-        check_concurrency(profile.concurrency)?;
-        let own = secrets::get(&self.inner.paths.secrets, &profile.id);
-        let mut env = own.map_err(|e| {
-            Error::failed(format!("its variables cannot be read: {e}"), "remove the profile and add it again")
-        })?;
-        for (name, value) in change.env {
-            env.retain(|(known, _)| *known != name);
-            env.extend(value.map(|value| (name, value)));
-        }
-        check_env(&env)?;
-        profile.env = env;
-        self.request_blocking(move |inner| {
-            secrets::put(&inner.paths.secrets, &profile.id, &profile.env).map_err(|e| {
-                Error::failed(format!("the variables cannot be kept: {e}"), "check the data directory")
-            })?;
-            inner.store.write(|tx| {
-                profiles::update(tx, &profile)?;
-                // Whether they wait for a slot is read from it.
-                agents::note_all_of(tx, &profile.id)
-            })?;
-            // More turns may run at once now.
-            inner.fill_line(&profile.id)?;
-            Ok(profile)
-        })
+        self.request_blocking(move |inner| inner.change_profile(&known.id, change, version))
     }
 
     /// Removes a profile that no agent uses.
@@ -198,6 +171,51 @@ impl Engine {
                 problem: one.problem,
             })
             .collect())
+    }
+}
+
+impl MainLoop {
+    /// On the loop, so that of two changes at once none is lost.
+    fn change_profile(
+        &mut self,
+        id: &ProfileId,
+        change: ProfileChange,
+        version: Option<String>,
+    ) -> Result<Profile, Error> {
+        let mut profile = find(self.store.read(profiles::list)?, id.as_str())?;
+        if let Some(program) = change.program {
+            (profile.program, profile.version) = (program, version);
+        }
+        profile.args = change.args.unwrap_or(profile.args);
+        profile.policy = change.policy.unwrap_or(profile.policy);
+        profile.allow_prefixes = change.allow_prefixes.unwrap_or(profile.allow_prefixes);
+        check_prefixes(&profile.allow_prefixes)?;
+        profile.concurrency = match change.concurrency {
+            Some(0) => None,
+            given => given.or(profile.concurrency),
+        };
+        check_concurrency(profile.concurrency)?;
+        let own = secrets::get(&self.paths.secrets, &profile.id);
+        let mut env = own.map_err(|e| {
+            Error::failed(format!("its variables cannot be read: {e}"), "remove the profile and add it again")
+        })?;
+        for (name, value) in change.env {
+            env.retain(|(known, _)| *known != name);
+            env.extend(value.map(|value| (name, value)));
+        }
+        check_env(&env)?;
+        profile.env = env;
+        secrets::put(&self.paths.secrets, &profile.id, &profile.env).map_err(|e| {
+            Error::failed(format!("the variables cannot be kept: {e}"), "check the data directory")
+        })?;
+        self.store.write(|tx| {
+            profiles::update(tx, &profile)?;
+            // Whether they wait for a slot is read from it.
+            agents::note_all_of(tx, &profile.id)
+        })?;
+        // More turns may run at once now.
+        self.fill_line(&profile.id)?;
+        Ok(profile)
     }
 }
 
