@@ -230,9 +230,23 @@ Object.assign(CASES, {
       }
     },
   },
+  "terminal: what names a conversation is no turn": {
+    turns: [{ ...HELLO, chunk: 1, chunk_delay: 150 }],
+    skip: (stage) => (isAcp(stage) ? "this protocol has no interface for a terminal" : null),
+    async run(stage) {
+      const terminal = stage.terminal({});
+      try {
+        await terminal.quiet();
+        await terminal.say("say hello");
+        assert.equal((await terminal.told("turn_ended")).text, "Hello there.\nHow are you?");
+      } finally {
+        await terminal.stop(stage);
+      }
+    },
+  },
   "terminal: limit told by a hook": {
     script: (stage) => ({ turns: [{ match: "hit the limit", times: 0, error: limited(stage.cli.api, TWO_HOURS_S) }] }),
-    skip: (stage) => (isAcp(stage) ? "this protocol has no interface for a terminal" : ["codex", "gemini"].includes(stage.name) ? "its interface tells nobody of limits" : null),
+    skip: (stage) => (isAcp(stage) ? "this protocol has no interface for a terminal" : ({ codex: "it tells nobody of limits; its record does", gemini: "its interface tells nobody of limits" })[stage.name] ?? null),
     async run(stage) {
       const terminal = stage.terminal({});
       try {

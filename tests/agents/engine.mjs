@@ -98,6 +98,27 @@ export const ENGINE = {
       assert.deepEqual(await world.call("limits_list"), []);
     },
   },
+  "app: a call, then a limit, then resumed": {
+    waits: true,
+    script: (name, world) => {
+      world.limit = new ShortLimit(CLIS[name].api, LIMIT_S);
+      const [start] = startsTask("echo x >> ../ran");
+      return { turns: [start, { ...world.limit.turn("start it"), after_tool: true }, { match: "task ended", times: 0, text: "I have seen it." }, { match: "cut short", times: 0, text: "Done at last." }] };
+    },
+    async run(world, name) {
+      await world.addAgent("one", name);
+      const answer = await world.ask("one", "start it");
+      assert.deepEqual([answer.state, answer.final], ["answered", "Done at last."]);
+      const turns = await world.turns("one");
+      assert.deepEqual(turns.filter((turn) => turn.ask).map((turn) => [turn.kind, turn.state]), [["ask", "limited"], ["resume", "final"]], JSON.stringify(turns));
+      const tasks = await world.ok("tasks", "list");
+      assert.equal(tasks.length, 1, `the tool was called once: ${JSON.stringify(tasks)}`);
+      await world.until("the end of the task", async () => (await world.ok("tasks", "show", tasks[0].id)).ended_ms);
+      assert.equal(world.read("ran"), "x\n");
+      const last = world.requests().findLast((entry) => !entry.status);
+      assert.ok(JSON.stringify(last.body).includes("echo x >> ../ran"), "it goes on in the same session, and knows of its call");
+    },
+  },
   "app: session goes on after a restart": {
     quick: true,
     turns: [HELLO, AGAIN],

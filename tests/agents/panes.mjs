@@ -17,6 +17,21 @@ const LONG_CALL_MS = 130_000;
 /** How long the scripted limit lasts, in seconds. */
 const LIMIT_S = 6;
 
+/** How long a title takes, in milliseconds: until after the prompt is surely handed over, and before its answer is whole. */
+const TITLE_MS = 1_500;
+
+/** A model that takes so long for each letter, in milliseconds. */
+const SLOW_CHAR_MS = 150;
+
+/** So much later than the end of an inner agent the outer one's comes, in milliseconds. */
+const INNER_AHEAD_MS = 2_000;
+
+/** How a CLI starts itself once more in its own shell. */
+const INNER = {
+  gemini: (program) => ({ name: "~shell", arguments: { command: `${program} --skip-trust -m gemini-2.5-flash -p 'inner question'` } }),
+  opencode: (program) => ({ name: "~^bash$", arguments: { command: `${program} run 'inner question'`, description: "asks another one" } }),
+};
+
 const HELLO = { match: "say hello", times: 0, text: "Hello there.\nHow are you?" };
 const SEEN = { match: "task ended|note for later", times: 0, text: "I have seen it." };
 
@@ -64,10 +79,45 @@ export const PANES = {
       assert.ok(!told[note].endsWith("thought") && !told[mine].includes("note"), "each for itself");
     },
   },
+  "app: terminal: what names a conversation is no answer": {
+    interactive: true,
+    // Whoever asks for a title, at once or when the first words are there, gets it before the answer is whole.
+    script: () => ({ turns: [{ ...HELLO, chunk: 1, chunk_delay: SLOW_CHAR_MS }], side: { text: "A title", delay: TITLE_MS } }),
+    async run(world, name) {
+      await up(world, name);
+      const ask = await world.ask("one", "say hello");
+      assert.deepEqual([ask.state, ask.final], ["answered", "Hello there.\nHow are you?"]);
+    },
+  },
+  "app: terminal: the end of an inner agent is no end": {
+    interactive: true,
+    skip: (name) => (["claude", "codex"].includes(name) ? "what it starts in its shell knows nothing of its hooks" : null),
+    script: (name, world) => ({
+      turns: [
+        { match: "start another", after_tool: false, tool_calls: [INNER[name](world.programs[name])] },
+        { match: "inner question", times: 0, text: "From within." },
+        { match: "start another", after_tool: true, times: 0, delay: INNER_AHEAD_MS, text: "It said: {{tool_result}}" },
+      ],
+    }),
+    async run(world, name) {
+      const profile = CLIS[name].args;
+      CLIS[name].args = [...profile, ...(name === "gemini" ? ["--yolo"] : ["--auto"])];
+      try {
+        await world.addProfile("free", name);
+      } finally {
+        CLIS[name].args = profile;
+      }
+      await up(world, "free", name);
+      const ask = await world.ask("one", "start another");
+      assert.equal(ask.state, "answered", JSON.stringify(ask));
+      assert.match(ask.final, /^It said: [\s\S]*From within\./, ask.final);
+      assert.ok(world.requests(name).some((entry) => /inner question/.test(entry.user)), "there was an inner one");
+    },
+  },
   "app: terminal: a limit, then resumed once": {
     waits: true,
     interactive: true,
-    skip: (name) => (["codex", "gemini"].includes(name) ? "its interface tells nobody of limits" : null),
+    skip: (name) => (name === "gemini" ? "its interface tells nobody of limits" : null),
     script: (name, world) => {
       world.limit = new ShortLimit(CLIS[name].api, LIMIT_S);
       return { turns: [world.limit.turn("hit the limit"), { match: "hit the limit", times: 0, text: "Done at last." }] };
@@ -80,6 +130,29 @@ export const PANES = {
       assert.equal(after.length, 1, "the model was asked once after the reset");
       assert.ok(Date.now() >= world.limit.ends_s * 1_000, "it waited for the reset");
       await world.until("the end of the limit", async () => (await world.call("limits_list")).length === 0);
+    },
+  },
+  "app: terminal: a limit while the engine is dead": {
+    waits: true,
+    interactive: true,
+    skip: (name) => ({ gemini: "its interface tells nobody of limits", opencode: "it goes on by itself" })[name],
+    script: (name, world) => {
+      world.limit = new ShortLimit(CLIS[name].api, LIMIT_S);
+      return { turns: [{ ...world.limit.turn("hit the limit"), hold: "limit" }, { match: "hit the limit|cut short", times: 0, text: "Done at last." }] };
+    },
+    async run(world, name) {
+      await up(world, name);
+      const asked = world.ask("one", "hit the limit");
+      asked.catch(() => {});
+      await world.model.held("limit");
+      await world.until("the turn", async () => (await world.turns("one"))[0].state === "running");
+      await world.crash(async () => {
+        world.model.release("limit");
+        await world.until("the refusal", () => world.requests().some((entry) => entry.status));
+      });
+      const ask = await asked;
+      assert.deepEqual([ask.state, ask.final], ["answered", "Done at last."]);
+      assert.deepEqual((await world.turns("one")).map((turn) => turn.state), ["limited", "final"]);
     },
   },
   "app: terminal: a call of 130 s": {
@@ -130,8 +203,8 @@ const run = async (world) => (await world.agent("one")).run.id;
 const screen = async (world) => world.screen(await run(world));
 
 /** Starts the agent's interface and waits until it has drawn itself. */
-async function up(world, name) {
-  await world.addAgent("one", name, "terminal");
+async function up(world, profile, name = profile) {
+  await world.addAgent("one", profile, "terminal");
   await world.ok("agent", "start", "one");
   let [shown, since] = ["", Date.now()];
   await world.until(`the interface, which shows ${shown}`, async () => {

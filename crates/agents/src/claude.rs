@@ -87,9 +87,9 @@ struct Gathered {
     result: Option<Value>,
     /// The last answer that was not empty. A second result follows when work in the background has ended.
     answer: Option<String>,
-    /// The last word on limits that said `rejected`.
+    /// The word on limits that said `rejected`, as long as no later request was let through.
     rejected: Option<Value>,
-    /// The kind of the last error of the API.
+    /// The kind of the error of the API that the last request ended in.
     error: String,
     runs_in_background: bool,
     usage: Option<Usage>,
@@ -114,11 +114,17 @@ fn gather(all: &mut Gathered, event: Value) {
             let tasks = event.pointer("/tasks").and_then(Value::as_array);
             all.runs_in_background = tasks.is_some_and(|tasks| !tasks.is_empty());
         }
-        ("rate_limit_event", _) if text(&event, "/rate_limit_info/status") == "rejected" => {
-            all.rejected = event.pointer("/rate_limit_info").cloned();
+        ("rate_limit_event", _) => {
+            let is_rejected = text(&event, "/rate_limit_info/status") == "rejected";
+            all.rejected = event.pointer("/rate_limit_info").filter(|_| is_rejected).cloned();
         }
         ("assistant", _) if !text(&event, "/error").is_empty() => {
             text(&event, "/error").clone_into(&mut all.error)
+        }
+        // The model answers: what held before holds no more, or the account pays for more.
+        ("assistant", _) if text(&event, "/message/model") != "<synthetic>" => {
+            all.rejected = None;
+            all.error.clear();
         }
         ("result", _) => {
             let answer = words::cleaned(text(&event, "/result").as_bytes());
@@ -186,9 +192,10 @@ fn end_of(all: &Gathered, exit: Exit, errors: &[u8], now_ms: i64) -> TurnEnd {
     if reason.contains("No conversation found") {
         return TurnEnd::UnknownSession { reason };
     }
+    let status = result.pointer("/api_error_status").and_then(Value::as_u64);
     let is_limit = all.error == "rate_limit"
-        || result.pointer("/api_error_status").and_then(Value::as_u64) == Some(429)
-        || all.rejected.is_some();
+        || status == Some(429)
+        || (all.rejected.is_some() && all.error.is_empty() && status.is_none());
     if !is_limit {
         return TurnEnd::Failed { reason };
     }

@@ -8,10 +8,13 @@ use carillon_core::limits::{EVENT_LINE_MAX_BYTES, TRANSCRIPT_TAIL_BYTES};
 use serde_json::Value;
 
 use crate::lines::{events, text};
-use crate::{Adapter, limit, text as words};
+use crate::{Adapter, codex_records, limit, text as words};
 
 /// Longest text about what needs attention, in characters.
 const WHAT_CHARS: usize = 400;
+
+/// What we add to the word of Codex.
+const IS_KEPT: &str = "carillon-is-kept";
 
 /// One call of a hook.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -83,6 +86,20 @@ pub fn read(adapter: Adapter, event: &str, json: &[u8], now_ms: i64) -> HookCall
         .then(|| PathBuf::from(text(&value, "/transcript_path")))
         .filter(|path| path.is_absolute());
     HookCall { session: Some(session.to_owned()).filter(|id| !id.is_empty()), seen, transcript }
+}
+
+/// Adds to what a CLI says by a hook what its process shows at this moment: whether the conversation is one that Codex
+/// keeps. It also tells of turns in which it looks for a title, and of those of its helpers. For the process that the hook
+/// calls; `pid` is the CLI's.
+pub fn add_what_shows(event: &str, said: &mut Value, pid: u32) {
+    let thread = text(said, "/thread-id");
+    if event != "notify" || thread.is_empty() {
+        return;
+    }
+    let is_kept = codex_records::is_kept(thread, &codex_records::open_in(pid));
+    if let (Some(is_kept), Some(said)) = (is_kept, said.as_object_mut()) {
+        said.insert(IS_KEPT.to_owned(), is_kept.into());
+    }
 }
 
 /// As [`read`], and looks into the file with the conversation where that is needed. What cannot be found there stays as
@@ -158,7 +175,8 @@ fn claude_failure(value: &Value, now_ms: i64) -> HookSeen {
 
 fn codex(event: &str, value: &Value) -> Option<HookSeen> {
     let is_end = event == "notify" && text(value, "/type") == "agent-turn-complete";
-    is_end.then(|| ended(text(value, "/last-assistant-message"), 0))
+    let is_foreign = value.get(IS_KEPT) == Some(&Value::Bool(false));
+    (is_end && !is_foreign).then(|| ended(text(value, "/last-assistant-message"), 0))
 }
 
 fn gemini(event: &str, value: &Value) -> Option<HookSeen> {

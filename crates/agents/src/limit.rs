@@ -42,14 +42,13 @@ pub(crate) fn reset_in(line: &str, now_ms: i64) -> Option<i64> {
 }
 
 fn reset_in_zone(line: &str, now_ms: i64, local: &TimeZone) -> Option<i64> {
-    let lower = line.to_lowercase();
+    // Only the letters that keep their length change, so a place in the one is the same place in the other.
+    let lower = line.to_ascii_lowercase();
     let mut found = None;
     for key in ["resets", "reset", "try again", "retry", "|"] {
         for (at, _) in lower.match_indices(key) {
-            // Lower-case letters may be longer than upper-case ones, so the words are taken from the lower-case text.
-            let rest = lower.get(at + key.len()..).unwrap_or_default();
-            let reset =
-                if key == "|" { bare_epoch(rest, now_ms) } else { after_key(rest, line, now_ms, local) };
+            let rest = line.get(at + key.len()..).unwrap_or_default();
+            let reset = if key == "|" { bare_epoch(rest, now_ms) } else { after_key(rest, now_ms, local) };
             found = found.or(reset);
         }
     }
@@ -62,32 +61,45 @@ fn bare_epoch(rest: &str, now_ms: i64) -> Option<i64> {
     if digits.len() < 10 { None } else { epoch_ms(digits.parse().ok()?, now_ms) }
 }
 
-fn after_key(rest: &str, line: &str, now_ms: i64, local: &TimeZone) -> Option<i64> {
-    let mut words = words(rest);
-    match words.first().map(String::as_str) {
-        Some("in" | "after") => duration(words.get(1..)?, now_ms),
-        Some("at" | "on") => {
-            words.remove(0);
-            moment(&words, line, now_ms, local)
-        }
-        Some(_) => moment(&words, line, now_ms, local),
+fn after_key(rest: &str, now_ms: i64, local: &TimeZone) -> Option<i64> {
+    let words = words(rest);
+    let more = words.get(1..).unwrap_or_default();
+    match words.first().map(|word| word.text.as_str()) {
+        Some("in" | "after") => duration(more, now_ms),
+        Some("at" | "on") => moment(more, rest, now_ms, local),
+        Some(_) => moment(&words, rest, now_ms, local),
         None => None,
     }
 }
 
-/// The words up to the end of the sentence, without the marks around them.
-fn words(rest: &str) -> Vec<String> {
-    rest.split_whitespace()
-        .map(|word| word.trim_matches(|c: char| ",;·()".contains(c)).trim_end_matches('.').to_owned())
-        .filter(|word| !word.is_empty())
-        .take(12)
-        .collect()
+/// A word of a sentence.
+struct Word {
+    /// In small letters, without the marks around it.
+    text: String,
+    /// Where it ends in the text that it is from, with its marks.
+    end: usize,
+}
+
+/// The words up to the end of the sentence.
+fn words(rest: &str) -> Vec<Word> {
+    let mut found = Vec::new();
+    let mut end = 0;
+    for piece in rest.split_inclusive(char::is_whitespace) {
+        end += piece.len();
+        let marked = piece.trim_end();
+        let text = marked.trim_matches(|c: char| ",;·()".contains(c)).trim_end_matches('.');
+        if !text.is_empty() {
+            found.push(Word { text: text.to_ascii_lowercase(), end: end - piece.len() + marked.len() });
+        }
+    }
+    found.truncate(12);
+    found
 }
 
 /// `2 hours 5 minutes`, `11s`, `18h31m10s`, `1 day and 2 hours`.
-fn duration(words: &[String], now_ms: i64) -> Option<i64> {
+fn duration(words: &[Word], now_ms: i64) -> Option<i64> {
     let mut text = String::new();
-    for word in words {
+    for word in words.iter().map(|word| word.text.as_str()) {
         let goes_on =
             word.starts_with(|c: char| c.is_ascii_digit()) || unit_ms(word).is_some() || word == "and";
         if !goes_on {
@@ -122,22 +134,30 @@ fn unit_ms(word: &str) -> Option<f64> {
 }
 
 /// `8:23pm (UTC)`, `dec 1st, 2026 1:54 am`, `dec 3 at 8pm (europe/berlin)`, `8:33 pm`.
-fn moment(words: &[String], line: &str, now_ms: i64, local: &TimeZone) -> Option<i64> {
-    let mut words = words.iter().map(String::as_str).peekable();
+/// `rest` is the text that the words are from.
+fn moment(words: &[Word], rest: &str, now_ms: i64, local: &TimeZone) -> Option<i64> {
+    let mut left = words;
+    let mut next_if = |is_meant: &dyn Fn(&str) -> bool| {
+        let (word, more) = left.split_first().filter(|(word, _)| is_meant(&word.text))?;
+        left = more;
+        Some(word)
+    };
     let mut day = None;
-    if let Some(month) = words.peek().and_then(|word| month(word)) {
-        words.next();
-        let number = words.next()?.trim_end_matches(|c: char| c.is_ascii_alphabetic());
-        let year = words.next_if(|word| word.len() == 4 && word.bytes().all(|byte| byte.is_ascii_digit()));
-        day = Some((month, number.parse::<i8>().ok()?, year.and_then(|year| year.parse::<i16>().ok())));
-        words.next_if(|word| *word == "at");
+    if let Some(word) = next_if(&|word| month(word).is_some()) {
+        let number = next_if(&|_| true)?.text.trim_end_matches(|c: char| c.is_ascii_alphabetic());
+        let year = next_if(&|word| word.len() == 4 && word.bytes().all(|byte| byte.is_ascii_digit()));
+        let year = year.and_then(|year| year.text.parse::<i16>().ok());
+        day = Some((month(&word.text)?, number.parse::<i8>().ok()?, year));
+        next_if(&|word| word == "at");
     }
-    let written = words.next()?;
-    let half = words.next_if(|word| matches!(*word, "am" | "pm")).unwrap_or_default();
-    let clock = clock(&format!("{written}{half}"))?;
-    let zone = match zone_of(line) {
-        Some(zone) => zone?,
-        None => local.clone(),
+    let written = next_if(&|_| true)?;
+    let half = next_if(&|word| matches!(word, "am" | "pm"));
+    let clock = clock(&format!("{}{}", written.text, half.map_or("", |half| half.text.as_str())))?;
+    let (time, after) = rest.split_at_checked(half.unwrap_or(written).end)?;
+    let zone = match zone_after(time, after) {
+        Zone::Known(zone) => zone,
+        Zone::Unnamed => local.clone(),
+        Zone::Unknown => return None,
     };
     let now = Timestamp::from_millisecond(now_ms).ok()?.to_zoned_datetime(zone.clone());
     let zoned = match day {
@@ -187,17 +207,49 @@ fn clock(text: &str) -> Option<Time> {
     ((0..24).contains(&hour) && (0..60).contains(&minute)).then(|| time(hour, minute, 0, 0))
 }
 
-/// The zone in parentheses: nothing when none is named, nothing inside when nobody knows it.
-fn zone_of(line: &str) -> Option<Option<TimeZone>> {
-    let name = line.rsplit_once('(')?.1.split_once(')')?.0.trim();
-    let is_name = !name.is_empty() && name.chars().all(|c| c.is_ascii_alphanumeric() || "/_+-".contains(c));
-    if !is_name || name.chars().all(|c| c.is_ascii_digit()) {
-        return None;
+/// What is said of the zone of a time.
+enum Zone {
+    Known(TimeZone),
+    /// Nothing: the time is one of the machine's own.
+    Unnamed,
+    /// Something that has more than one meaning, or none that we know.
+    Unknown,
+}
+
+/// The zone is what stands right behind the time, with or without parentheses. What comes later is about something else.
+fn zone_after(time: &str, after: &str) -> Zone {
+    let after = after.trim_start();
+    if time.ends_with(['.', ',', ';', ')']) {
+        return Zone::Unnamed;
     }
-    if name.eq_ignore_ascii_case("utc") || name.eq_ignore_ascii_case("gmt") {
-        return Some(Some(TimeZone::UTC));
+    if let Some((inside, _)) = after.strip_prefix('(').and_then(|inside| inside.split_once(')')) {
+        let inside = inside.trim();
+        return match inside.contains(char::is_whitespace) {
+            true => in_words(inside),
+            false => named(inside).unwrap_or(Zone::Unknown),
+        };
     }
-    Some(TimeZone::get(name).ok())
+    let word = after.split_whitespace().next().unwrap_or_default();
+    let word = word.trim_end_matches(|c: char| ".,;:!?".contains(c));
+    named(word).unwrap_or_else(|| in_words(word))
+}
+
+/// `UTC`, `Europe/Berlin`; nothing when it is a word of another kind.
+fn named(word: &str) -> Option<Zone> {
+    if ["utc", "gmt", "z"].iter().any(|name| word.eq_ignore_ascii_case(name)) {
+        return Some(Zone::Known(TimeZone::UTC));
+    }
+    let is_name = word.starts_with(|c: char| c.is_ascii_alphabetic()) && word.contains('/');
+    let zone = is_name.then(|| TimeZone::get(word).ok())?;
+    Some(zone.map_or(Zone::Unknown, Zone::Known))
+}
+
+/// `Pacific Time`, `PST` and `+02:00` may be zones, and what they mean would be a guess; `or visit` and `see /usage` are none.
+fn in_words(text: &str) -> Zone {
+    match text.starts_with(|c: char| c.is_ascii_uppercase() || "+-".contains(c)) {
+        true => Zone::Unknown,
+        false => Zone::Unnamed,
+    }
 }
 
 /// The next time that the clock shows this.
@@ -283,6 +335,12 @@ mod tests {
             ("try again in 1 hour and 30 minutes", "2026-11-30T19:30:00Z"),
             ("resets 20:23 (UTC)", "2026-11-30T20:24:00Z"),
             ("resets Jan 2, 1am (UTC)", "2027-01-02T01:01:00Z"),
+            (
+                "You've hit your limit (5-hour) · resets 8:23pm (UTC) (see /usage for more)",
+                "2026-11-30T20:24:00Z",
+            ),
+            ("Access resets at 8:23 PM UTC. (The Pro plan has more.)", "2026-11-30T20:24:00Z"),
+            ("resets 8pm Europe/Berlin", "2026-11-30T19:01:00Z"),
         ];
         for (line, expected) in table {
             assert_eq!(reset_in_zone(line, now, &TimeZone::UTC), Some(ms(expected)), "{line}");
@@ -301,6 +359,12 @@ mod tests {
             "resets 25:00 (UTC)",
             "resets 13pm (UTC)",
             "resets 8:23pm (Middle/Earth)",
+            "resets 8:23pm PST",
+            "resets 8:23 PM (PST)",
+            "resets 8:23pm Pacific Time",
+            "resets 8:23pm (Pacific Time)",
+            "resets 8:23pm UTC+2",
+            "resets 8:23pm +02:00",
             "resets Feb 31, 8pm (UTC)",
             "try again at Dec 1st, 2031 1:54 AM",
             "try again in 400 days",
@@ -318,6 +382,19 @@ mod tests {
         let line = "or try again at 8:33 PM.";
         assert_eq!(reset_in_zone(line, now, &zone("America/New_York")), Some(ms("2026-07-02T00:34:00Z")));
         assert_eq!(reset_in_zone(line, now, &zone("Asia/Kolkata")), Some(ms("2026-07-01T15:04:00Z")));
+        for line in [
+            "resets 8:33pm (see /usage for UTC)",
+            "The limit (weekly) resets 8:33pm · Upgrade",
+            "resets 8:33 pm, and (UTC) is no time",
+            "resets at 8:33 PM. UTC has nothing to do with it",
+            "resets 8:33pm or visit https://x.example",
+        ] {
+            assert_eq!(
+                reset_in_zone(line, now, &zone("Asia/Kolkata")),
+                Some(ms("2026-07-01T15:04:00Z")),
+                "{line}"
+            );
+        }
     }
 
     #[test]

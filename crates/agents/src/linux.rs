@@ -4,6 +4,7 @@ use std::ffi::OsString;
 use std::fs;
 use std::io::{self, Read};
 use std::os::unix::ffi::OsStringExt;
+use std::path::PathBuf;
 
 use rustix::process::{Pid, PidfdFlags, Signal, pidfd_open, pidfd_send_signal};
 
@@ -73,6 +74,12 @@ fn read_at_once(path: &str) -> io::Result<Vec<u8>> {
         }
         room *= 2;
     }
+}
+
+/// The files that a process has open.
+pub(crate) fn open_files(pid: u32) -> Vec<PathBuf> {
+    let Ok(entries) = fs::read_dir(format!("/proc/{pid}/fd")) else { return Vec::new() };
+    entries.flatten().filter_map(|entry| fs::read_link(entry.path()).ok()).collect()
 }
 
 /// Splits `NAME=value` entries that end with a zero byte. What has no `=` is left out.

@@ -1,5 +1,6 @@
 //! OpenCode. Flags, events and messages as measured with 1.18.33.
 
+use std::ffi::{OsStr, OsString};
 use std::fmt::Write as _;
 use std::path::PathBuf;
 
@@ -7,7 +8,9 @@ use carillon_core::limits::MCP_CALL_MAX_MS;
 use serde_json::{Map, Value, json};
 
 use crate::codex::detail;
+use crate::inner::without_comments;
 use crate::lines::{both, count, counted, events, text};
+use crate::ordered::Ordered;
 use crate::turn::{
     Exit, MCP_NAME, McpEntry, Outcome, Seen, Session, TurnEnd, TurnOrder, TurnPlan, Unsuitable, Usage, var,
 };
@@ -15,6 +18,9 @@ use crate::{limit, plain, text as words};
 
 /// Its own retries are silent and without end, so a plug-in of the run tells of them. See `opencode_turn.mjs`.
 const PLUGIN: &str = include_str!("opencode_turn.mjs");
+
+/// Settings for one run, which go on top of the user's.
+pub(crate) const SETTINGS: &str = "OPENCODE_CONFIG_CONTENT";
 
 /// The type of the events that come from our plug-in.
 const OURS: &str = "carillon";
@@ -57,11 +63,32 @@ pub(crate) fn interface(
     }
     Ok(TurnPlan {
         argv: order.argv([""; 0]),
-        env: vec![var("OPENCODE_CONFIG_CONTENT", Value::Object(settings).to_string())],
+        env: vec![var(SETTINGS, Value::Object(settings).to_string())],
         stdin: String::new(),
         files,
         session: None,
     })
+}
+
+/// The profile's own settings with ours. Of its permissions the last one that fits counts, so their order stays, and ours
+/// is the last.
+pub(crate) fn joined(theirs: &OsStr, ours: &OsStr) -> Result<OsString, Unsuitable> {
+    let unreadable = |problem: String| Unsuitable::Variable { name: SETTINGS.to_owned(), problem };
+    let text = theirs.to_str().ok_or_else(|| unreadable("it is not UTF-8".to_owned()))?;
+    if text.trim().is_empty() {
+        return Ok(ours.to_owned());
+    }
+    let mut all: Ordered =
+        serde_json::from_str(&without_comments(text)).map_err(|error| unreadable(error.to_string()))?;
+    if !matches!(all, Ordered::Object(_)) {
+        return Err(unreadable("it is no JSON object".to_owned()));
+    }
+    // `"permission": "ask"` is short for a rule about everything.
+    if let Some(rules @ Ordered::Leaf(Value::String(_))) = all.get_mut("permission") {
+        *rules = Ordered::Object(vec![("*".to_owned(), rules.clone())]);
+    }
+    all.join(serde_json::from_str(&ours.to_string_lossy()).map_err(|error| unreadable(error.to_string()))?);
+    serde_json::to_string(&all).map(OsString::from).map_err(|error| unreadable(error.to_string()))
 }
 
 fn entry(mcp: &McpEntry<'_>) -> Value {

@@ -95,6 +95,14 @@ pub enum Unsuitable {
         /// The path.
         path: PathBuf,
     },
+    /// A variable that both the profile and we need holds something that cannot be joined with ours.
+    #[error("the profile's variable {name} cannot be read: {problem}")]
+    Variable {
+        /// Its name.
+        name: String,
+        /// What is wrong with its value, without the value.
+        problem: String,
+    },
     /// The CLI has no interface of its own.
     #[error("{adapter} has no interface for a terminal")]
     NoTerminal {
@@ -188,6 +196,24 @@ pub enum Seen {
     },
     /// The CLI itself has something to say: a retry, a warning, a limit that comes near.
     Note(String),
+}
+
+/// Puts what a plan adds into the environment of a child. It replaces what stands there under the same name, but for
+/// OpenCode's settings, which are joined with the profile's own.
+///
+/// # Errors
+/// When those of the profile cannot be read.
+pub fn put_into(env: &mut Vars, more: Vars) -> Result<(), Unsuitable> {
+    for (name, mut value) in more {
+        if let Some((_, theirs)) = env.iter().find(|(known, _)| *known == name)
+            && name == opencode::SETTINGS
+        {
+            value = opencode::joined(theirs, &value)?;
+        }
+        env.retain(|(known, _)| *known != name);
+        env.push((name, value));
+    }
+    Ok(())
 }
 
 /// How the turn is started. It looks at nothing but the order.

@@ -5,8 +5,10 @@ use std::io::{IsTerminal, Read};
 use std::process::ExitCode;
 use std::time::Duration;
 
+use carillon_agents::hook;
 use carillon_api::{ApiError, Client};
 use carillon_core::limits;
+use carillon_engine::hook_origin::{self, Teller};
 use carillon_engine::left_hooks;
 use serde_json::{Value, json};
 
@@ -31,7 +33,14 @@ fn tell(args: Hook) -> Option<()> {
     let socket = args.socket.or_else(|| Some(socket_of_environment().ok()?.0))?;
     let data = args.data.map_or_else(input_in_time, String::into_bytes);
     // The event counts also when what came with it cannot be read.
-    let data: Value = serde_json::from_slice(&data).unwrap_or(Value::Null);
+    let mut data: Value = serde_json::from_slice(&data).unwrap_or(Value::Null);
+    let teller = Teller::of_this_hook();
+    if !hook_origin::is_of_own_program(socket.parent()?, &run, &args.event, teller) {
+        return None;
+    }
+    if let Some(teller) = teller {
+        hook::add_what_shows(&args.event, &mut data, teller.pid);
+    }
     // Told again, by this process or by the engine that finds what it left, it is still the same event.
     let id = uuid::Uuid::new_v4().simple().to_string();
     let request = json!({"run": run, "event": args.event, "data": data, "id": id});

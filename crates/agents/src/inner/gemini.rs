@@ -140,8 +140,8 @@ fn join(into: &mut Value, more: &Value) {
     }
 }
 
-/// The CLI takes settings with comments. They go; what stands in texts stays.
-fn without_comments(text: &str) -> String {
+/// Some CLIs take settings with comments. They go; what stands in texts stays.
+pub(crate) fn without_comments(text: &str) -> String {
     let mut kept = String::with_capacity(text.len());
     let mut chars = text.chars().peekable();
     let mut in_text = false;

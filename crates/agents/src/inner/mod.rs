@@ -6,6 +6,8 @@
 mod acp;
 mod gemini;
 
+pub(crate) use gemini::without_comments;
+
 use std::ffi::OsString;
 use std::path::PathBuf;
 

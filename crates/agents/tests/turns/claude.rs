@@ -115,6 +115,34 @@ fn a_warning_and_words_about_limits_are_no_limit() {
 }
 
 #[test]
+fn a_limit_of_an_earlier_request_is_none_of_a_later_one() {
+    let rejected =
+        r#"{"type":"rate_limit_event","rate_limit_info":{"status":"rejected","rateLimitType":"five_hour"}}"#;
+    let allowed = r#"{"type":"rate_limit_event","rate_limit_info":{"status":"allowed"}}"#;
+    let says =
+        r#"{"type":"assistant","message":{"model":"m","content":[{"type":"text","text":"I go on."}]}}"#;
+    let too_late = [said("server_error"), refused(500, "API Error: 500 Internal server error")].join("\n");
+    let without_status =
+        r#"{"type":"result","subtype":"success","is_error":true,"result":"API Error: the connection broke"}"#;
+    let outs = [
+        // The account paid for more, or the limit was over.
+        [INIT, rejected, says, &too_late],
+        [INIT, rejected, says, without_status],
+        [INIT, rejected, allowed, without_status],
+        // The event is the limit's, the error is another one's.
+        [INIT, rejected, "", &too_late],
+    ];
+    for out in outs {
+        let end = ended(Claude, BAD, &out.join("\n"), "").end;
+        assert!(matches!(end, TurnEnd::Failed { .. }), "{out:?}: {end:?}");
+    }
+    let out = [INIT, &said("rate_limit"), says, &too_late].join("\n");
+    assert!(matches!(ended(Claude, BAD, &out, "").end, TurnEnd::Failed { .. }));
+    let out = [INIT, rejected, without_status].join("\n");
+    assert!(matches!(ended(Claude, BAD, &out, "").end, TurnEnd::Limited { .. }), "it is that request's");
+}
+
+#[test]
 fn other_errors_are_failures() {
     let out = [INIT, &said("authentication_failed"), &refused(401, "Invalid API key · Please run /login")]
         .join("\n");

@@ -2,7 +2,7 @@ use std::path::PathBuf;
 
 use carillon_agents::Adapter::{Acp, Claude, Codex, Gemini, Opencode, Plain};
 use carillon_agents::terminal::terminal_plan;
-use carillon_agents::turn::{Session, TurnOrder, TurnPlan, Unsuitable, plan};
+use carillon_agents::turn::{Session, TurnOrder, TurnPlan, Unsuitable, plan, put_into};
 use carillon_agents::{Adapter, Vars};
 use serde_json::Value;
 
@@ -150,6 +150,52 @@ fn opencode_gets_settings_by_its_variable() {
     assert!(
         plan.files.iter().any(|(path, text)| path.ends_with("opencode-turn.mjs") && text.contains("gave_up"))
     );
+}
+
+/// The environment of a child of a profile with this value, once the plan has been put into it.
+fn with_settings_of_profile(theirs: &str) -> Result<Vars, Unsuitable> {
+    let plan = full(Opencode, false, Session::Resume { id: "ses_1" });
+    let mut env: Vars = [("OPENCODE_CONFIG_CONTENT", theirs), ("A", "b")]
+        .map(|(name, value)| (name.into(), value.into()))
+        .into();
+    put_into(&mut env, plan.env).map(|()| env)
+}
+
+#[test]
+fn opencode_settings_of_the_profile_stay_beside_ours() {
+    let theirs = r#"{
+        // The provider of the company.
+        "provider": {"corp": {"options": {"apiKey": "k"}}},
+        "permission": {"bash": "allow", "carillon_*": "deny", "*": "ask"},
+        "plugin": ["theirs"], "instructions": ["own.md"],
+        "mcp": {"theirs": {"type": "remote"}, "carillon": {"enabled": false}}
+    }"#;
+    let env = with_settings_of_profile(theirs).expect("an environment");
+    let text = value(&env, "OPENCODE_CONFIG_CONTENT");
+    let settings: Value = serde_json::from_str(text).expect("JSON");
+    assert_eq!(settings["provider"]["corp"]["options"]["apiKey"], "k");
+    assert_eq!((&settings["plugin"][0], &settings["instructions"][0]), (&"theirs".into(), &"own.md".into()));
+    assert_eq!(settings["plugin"][1], "file:///run/dir%20with%20space/opencode-turn.mjs");
+    assert_eq!(settings["mcp"]["theirs"]["type"], "remote");
+    assert_eq!(settings["mcp"]["carillon"]["enabled"], true, "ours wins where we need it");
+    assert!(
+        text.contains(r#""permission":{"bash":"allow","*":"ask","carillon_*":"allow"}"#),
+        "the last rule that fits counts: {text}"
+    );
+    assert_eq!((value(&env, "A"), env.len()), ("b", 2));
+    let env = with_settings_of_profile(r#"{"permission":"deny"}"#).expect("an environment");
+    let text = value(&env, "OPENCODE_CONFIG_CONTENT");
+    assert!(text.contains(r#""permission":{"*":"deny","carillon_*":"allow"}"#), "{text}");
+    let env = with_settings_of_profile("  ").expect("an environment");
+    assert!(value(&env, "OPENCODE_CONFIG_CONTENT").starts_with("{\"instructions\":"), "an empty one is none");
+}
+
+#[test]
+fn opencode_settings_that_cannot_be_read_are_refused_by_their_name_and_without_their_value() {
+    for theirs in ["{\"apiKey\": s3cret", "[\"s3cret\"]", "s3cret"] {
+        let error = with_settings_of_profile(theirs).expect_err("it is no object of JSON").to_string();
+        assert!(error.contains("OPENCODE_CONFIG_CONTENT") && !error.contains("s3cret"), "{error}");
+    }
 }
 
 #[test]

@@ -78,6 +78,9 @@ impl Host {
                 host.leave_half_a_prompt(&run, &turn);
             }
             host.give_back_keys(&run);
+            if handed.is_ok() {
+                host.watch_records_in_background(&run, &report);
+            }
             match handed {
                 Ok(()) => report.handed_over(&turn, Ok(())),
                 Err(NotHanded::NotNow) => report.hand_over_postponed(&turn),

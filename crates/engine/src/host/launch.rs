@@ -86,7 +86,8 @@ impl Host {
             Some(root) => self.begin_guard(root, &order.cwd, &leased.path),
             None => Around::default(),
         };
-        for (name, value) in ready.env.into_iter().chain(guard.env) {
+        carillon_agents::turn::put_into(&mut env, ready.env).map_err(|e| e.to_string())?;
+        for (name, value) in guard.env {
             env.retain(|(known, _)| *known != name);
             env.push((name, value));
         }
@@ -135,6 +136,7 @@ impl Host {
         // What was written before now is history: its questions were answered or given up.
         let dir = self.run_dir(run);
         let history = carillon_supervisor::LogReader::open(&dir).and_then(|log| log.end()).unwrap_or(0);
+        self.watch_records_in_background(run, report);
         self.connect_and_watch(run, history, None, report);
     }
 

@@ -18,6 +18,10 @@ use rustix::termios::LocalModes;
 pub(crate) struct Stat {
     /// It has ended and waits for its parent.
     pub(crate) is_zombie: bool,
+    /// The process that it is a child of.
+    pub(crate) parent: u32,
+    /// When it began, in clock ticks since the boot.
+    pub(crate) start_time: u64,
     /// Its process group.
     pub(crate) group: i32,
     /// The device of its controlling terminal; 0 when it has none.
@@ -35,6 +39,8 @@ fn parse_stat(text: &str) -> Option<Stat> {
     let rest: Vec<&str> = text.rsplit_once(") ")?.1.split_ascii_whitespace().collect();
     Some(Stat {
         is_zombie: matches!(*rest.first()?, "Z" | "X"),
+        parent: rest.get(1)?.parse().ok()?,
+        start_time: rest.get(19)?.parse().ok()?,
         group: rest.get(2)?.parse().ok()?,
         terminal: u64::from(rest.get(4)?.parse::<i32>().ok()? as u32),
         foreground: rest.get(5)?.parse().ok()?,
@@ -151,8 +157,9 @@ mod tests {
 
     #[test]
     fn a_name_with_blanks_and_brackets_shifts_no_field() {
-        let text = "7 (a ) b) S 5 7 7 34817 9 4194304 107 0 0";
-        let expected = Stat { is_zombie: false, group: 7, terminal: 34817, foreground: 9 };
+        let text = "7 (a ) b) S 5 7 7 34817 9 4194304 107 0 0 0 1 2 0 0 20 0 1 0 4711 0";
+        let expected =
+            Stat { is_zombie: false, parent: 5, start_time: 4711, group: 7, terminal: 34817, foreground: 9 };
         assert_eq!(parse_stat(text), Some(expected));
         assert_eq!(parse_stat("7 (x"), None);
         assert_eq!(device(rustix::fs::makedev(136, 1)), 34817);

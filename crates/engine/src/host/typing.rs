@@ -4,7 +4,7 @@
 //! What has to survive the engine stands as small files in the run's directory: `typing` (how much the
 //! user has in his line), `busy` (the program is at a turn), `hooks` (it tells when a turn ends),
 //! `begins` (and when one begins), `awaited` (it will tell when it is up), `escaped` (somebody asked it by a key to break
-//! off the turn that it is at), `broken-off` (the turn that ends next is one that nobody wants any more).
+//! off the turn that it is at), `records` (its limits stand in its records alone), `broken-off` (the turn that ends next is one that nobody wants any more).
 
 use std::path::PathBuf;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
@@ -30,6 +30,8 @@ pub(crate) enum Mark {
     Awaited,
     /// Its user, or we for him, asked it by a key to break off the turn that it is at.
     Escaped,
+    /// The program tells nobody of its limits but its own records.
+    Records,
     /// The turn that ends next is not wanted any more: its end is no other turn's.
     BrokenOff,
 }
@@ -42,6 +44,7 @@ impl Mark {
             Self::Begins => "begins",
             Self::Awaited => "awaited",
             Self::Escaped => "escaped",
+            Self::Records => "records",
             Self::BrokenOff => "broken-off",
         }
     }
@@ -61,6 +64,8 @@ pub(crate) struct Keyboard {
     pub(crate) told: u64,
     /// End of the log when a key was pressed last that answers questions: what asks now came later.
     pub(crate) answered: u64,
+    /// The conversation in which the program told that it has begun a turn, until it tells that the turn is over.
+    conversation: Option<String>,
     /// What he typed while a prompt is being typed; it comes after that.
     held: Option<Vec<u8>>,
     /// What is being typed is not wanted any more; whether its program takes Esc.
@@ -79,7 +84,7 @@ pub(crate) struct Typed {
 }
 
 impl Host {
-    fn mark_file(&self, run: &RunId, mark: Mark) -> PathBuf {
+    pub(crate) fn mark_file(&self, run: &RunId, mark: Mark) -> PathBuf {
         self.run_dir(run).join(mark.name())
     }
 
@@ -106,6 +111,15 @@ impl Host {
             Arc::new(Mutex::new(Keyboard { line: Line::with(chars), broke_off, ..Keyboard::default() }))
         };
         all.entry(run.clone()).or_insert_with(made).clone()
+    }
+
+    /// The conversation that the program is at work in, where it told so to this engine.
+    pub(crate) fn conversation(&self, run: &RunId) -> Option<String> {
+        lock(&self.keyboard(run)).conversation.clone()
+    }
+
+    pub(crate) fn set_conversation(&self, run: &RunId, conversation: Option<String>) {
+        lock(&self.keyboard(run)).conversation = conversation;
     }
 
     fn note_line(&self, run: &RunId, before: usize, now: usize) {

@@ -19,6 +19,9 @@ use crate::requests::runs::run_id;
 /// Longest id of something told that is remembered, in bytes.
 const HOOK_ID_MAX_BYTES: usize = 64;
 
+/// Our own word for a turn that has ended at a limit.
+pub(crate) const LIMIT_REACHED: &str = "limit_reached";
+
 /// What a program tells of itself.
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum Hook {
@@ -55,6 +58,8 @@ impl Engine {
 struct Told {
     hook: Hook,
     session: Option<String>,
+    /// Its program may be at work in several conversations at a time.
+    in_several: bool,
     id: Option<String>,
 }
 
@@ -69,7 +74,7 @@ impl Told {
             }
         };
         let id = id.filter(|id| id.len() <= HOOK_ID_MAX_BYTES).map(str::to_owned);
-        Some(Self { hook, session, id })
+        Some(Self { hook, session, in_several: adapter == Adapter::Opencode, id })
     }
 }
 
@@ -82,6 +87,11 @@ fn adapter_of_live(db: &Db, run: &RunId) -> Result<Option<Adapter>, SqlError> {
     Ok(profile.and_then(|profile| profile.adapter.parse().ok()))
 }
 
+/// Whether an event is one in our own words, which programs that were made for us use.
+pub(crate) fn is_own_word(event: &str) -> bool {
+    in_our_words(event, &Value::Null).is_some()
+}
+
 /// The words of programs that were made for us.
 fn in_our_words(event: &str, data: &Value) -> Option<Hook> {
     match event {
@@ -90,6 +100,11 @@ fn in_our_words(event: &str, data: &Value) -> Option<Hook> {
         "turn_ended" => {
             let text = data.get("text").and_then(Value::as_str).unwrap_or_default().to_owned();
             Some(Hook::Ended(End::Final { text }))
+        }
+        LIMIT_REACHED => {
+            let reason = data.get("reason").and_then(Value::as_str).unwrap_or_default().to_owned();
+            let until_ms = data.get("until_ms").and_then(Value::as_i64);
+            Some(Hook::Ended(End::Limited { reason, until_ms }))
         }
         "asks" => Some(Hook::Asks),
         _ => None,
@@ -126,13 +141,18 @@ impl MainLoop {
         }
     }
 
-    fn hear_once(&mut self, host: &Host, run: &RunId, Told { hook, session, id }: Told) -> Result<(), Error> {
-        if let Some(id) = &id
+    fn hear_once(&mut self, host: &Host, run: &RunId, told: Told) -> Result<(), Error> {
+        if let Some(id) = &told.id
             && self.store.read(|db| hooks::is_heard(db, run, id))?
         {
             tracing::debug!(%run, id, "a hook told the same once more");
             return Ok(());
         }
+        if !is_of_the_conversation(host, run, &told) {
+            tracing::debug!(%run, session = told.session, "another conversation of the same program");
+            return Ok(());
+        }
+        let Told { hook, session, id, in_several: _ } = told;
         if let (Hook::Ended(_), Some(session)) = (&hook, session) {
             self.note_session(run, &session)?;
         }
@@ -187,6 +207,29 @@ impl MainLoop {
             self.store.write(|tx| agents::set_session(tx, &agent, Some(session)))?;
         }
         Ok(())
+    }
+}
+
+/// Whether what was told is of the conversation that the program is at work in for us. One that begins while another one
+/// is at work is its user's, where a program can do both at a time; else the first one was left by a command like `/clear`.
+fn is_of_the_conversation(host: &Host, run: &RunId, told: &Told) -> bool {
+    let Some(session) = &told.session else { return true };
+    let at = host.conversation(run);
+    let is_another = at.as_ref().is_some_and(|at| at != session);
+    let is_at_work = host.has_mark(run, Mark::Busy) && !host.was_broken_off(run);
+    match &told.hook {
+        Hook::Began if is_another && told.in_several && is_at_work => false,
+        Hook::Began => {
+            host.set_conversation(run, Some(session.clone()));
+            true
+        }
+        Hook::Ended(_) if is_another => false,
+        Hook::Ended(_) => {
+            host.set_conversation(run, None);
+            true
+        }
+        Hook::Waits { .. } => !is_another,
+        Hook::Ready | Hook::Asks => true,
     }
 }
 

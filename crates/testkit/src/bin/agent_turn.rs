@@ -119,8 +119,7 @@ impl Order {
         let ours = [("CARILLON_RUN", self.need("/run")?)];
         let temp = Path::new(self.need("/temp")?);
         let mut env = child_env(&base, temp, &ours, &self.profile_env, connection);
-        env.retain(|(name, _)| !plan.env.iter().any(|(other, _)| other == name));
-        env.extend(plan.env.clone());
+        carillon_agents::turn::put_into(&mut env, plan.env.clone())?;
         let [program, args @ ..] = plan.argv.as_slice() else {
             return Err("the plan names no program".into());
         };
@@ -189,7 +188,9 @@ fn hooked(event: &str, json: Option<&String>) -> Result<(), Box<dyn Error>> {
     }
     let adapter: Adapter = std::env::var("TEST_ADAPTER")?.parse()?;
     let now_ms = i64::try_from(SystemTime::now().duration_since(UNIX_EPOCH)?.as_millis())?;
-    let call = hook::hear(adapter, event, &text, now_ms);
+    let mut said: Value = serde_json::from_slice(&text).unwrap_or_default();
+    hook::add_what_shows(event, &mut said, std::os::unix::process::parent_id());
+    let call = hook::hear(adapter, event, &serde_json::to_vec(&said)?, now_ms);
     let line = json!({ "event": event, "session": call.session, "seen": call.seen.map(hook_json), "raw": String::from_utf8_lossy(&text) });
     let mut log = OpenOptions::new().append(true).create(true).open(std::env::var("TEST_HOOKS")?)?;
     // In one write: several hooks may do this at the same time.
