@@ -20,6 +20,8 @@ use tauri::{AppHandle, CloseRequestApi, Emitter, Manager, RunEvent};
 const DEADLINE: Duration = Duration::from_millis(limits::SHUTDOWN_MS);
 /// How long the event loop may take from being asked to leave until it begins the shutdown.
 const LOOP_PATIENCE: Duration = Duration::from_millis(1500);
+/// How long it may take to look what runs before it counts as not known.
+const LOOK_PATIENCE: Duration = Duration::from_millis(2_000);
 /// What a shutdown may take past its deadline before the process is ended all the same.
 const MARGIN: Duration = Duration::from_millis(1500);
 
@@ -170,14 +172,21 @@ enum Wish {
     Ask,
 }
 
-fn judge(at_exit: ExitChoice, is_anything_running: bool) -> Wish {
+/// What runs; or why that is not known.
+type Running = Result<Vec<RunningAgent>, String>;
+
+fn judge(at_exit: ExitChoice, running: &Running) -> Wish {
+    let is_anything_running = running.as_ref().map_or(true, |running| !running.is_empty());
     match at_exit {
         ExitChoice::Ask if is_anything_running => Wish::Ask,
         ExitChoice::Ask | ExitChoice::Stop | ExitChoice::Keep => Wish::Leave(remembered(at_exit)),
     }
 }
 
-/// The user wants the window closed. It closes when nothing runs or the user's word is known; else the user is asked, once.
+static IS_LOOKING: AtomicBool = AtomicBool::new(false);
+
+/// The user wants the window closed. It closes when nothing runs or the user's word is known; else the user is asked, once. What runs
+/// stands in the ledger, which may be slow, so it is not read on this thread: that is the one that draws.
 pub fn close_requested(handle: &AppHandle, close: &CloseRequestApi) {
     // Leaving goes by the event loop's own exit in every case, so the window itself is never closed here.
     close.prevent_close();
@@ -189,47 +198,86 @@ pub fn close_requested(handle: &AppHandle, close: &CloseRequestApi) {
         leaving.app.clone()
     };
     let Some(app) = app else { return leave(0, None) };
-    let running = app.running();
-    match judge(app.at_exit(), !running.is_empty()) {
-        Wish::Leave(choice) => leave(0, Some(choice)),
-        Wish::Ask => ask(handle, running),
+    // Whoever closes again while it is being looked gets the same answer.
+    if IS_LOOKING.swap(true, Ordering::SeqCst) {
+        return;
+    }
+    let asking = handle.clone();
+    let answer = move |(at_exit, running): (ExitChoice, Running)| {
+        IS_LOOKING.store(false, Ordering::SeqCst);
+        match judge(at_exit, &running) {
+            Wish::Leave(choice) => leave(0, Some(choice)),
+            Wish::Ask => {
+                let on_main = asking.clone();
+                if let Err(error) = asking.run_on_main_thread(move || ask(&on_main, running)) {
+                    tracing::error!("Nobody could be asked about what runs: {error}");
+                }
+            }
+        }
+    };
+    let look = move || (app.at_exit(), app.running().map_err(|error| error.message));
+    if let Err(error) = look_within(LOOK_PATIENCE, look, answer) {
+        IS_LOOKING.store(false, Ordering::SeqCst);
+        tracing::error!("What runs could not be looked at: {error}");
+        ask(handle, Err(error.to_string()));
     }
 }
 
+/// Looks on a thread of its own and hands on what was seen; when that takes too long, that it is not known.
+fn look_within(
+    patience: Duration,
+    look: impl FnOnce() -> (ExitChoice, Running) + Send + 'static,
+    answer: impl FnOnce((ExitChoice, Running)) + Send + 'static,
+) -> std::io::Result<()> {
+    let (send, seen) = std::sync::mpsc::channel();
+    let thread = |name: &str| std::thread::Builder::new().name(name.to_owned());
+    thread("exit-look").spawn(move || {
+        let _ = send.send(look());
+    })?;
+    thread("exit-answer").spawn(move || {
+        let unknown = |_| (ExitChoice::Ask, Err("the ledger does not answer".to_owned()));
+        answer(seen.recv_timeout(patience).unwrap_or_else(unknown));
+    })?;
+    Ok(())
+}
+
 /// The page asks, in the window. When it cannot (not painted yet, crashed, hung), a dialog of the system's own does. Main thread.
-fn ask(handle: &AppHandle, running: Vec<RunningAgent>) {
+fn ask(handle: &AppHandle, running: Running) {
     let Some(window) = window::main_window(handle) else { return leave(0, None) };
     if !window::is_painted() {
         return ask_natively(handle, &running);
     }
     let asking = handle.clone();
     let begun = window::ask_for_life(&window, move |is_alive| {
-        if is_alive && asking.emit("quit-requested", serde_json::json!({ "running": running })).is_ok() {
+        if is_alive && asking.emit("quit-requested", question(&running)).is_ok() {
             return;
         }
         let on_main = asking.clone();
         if let Err(error) = asking.run_on_main_thread(move || ask_natively(&on_main, &running)) {
-            tracing::error!("Nobody could be asked about the running agents: {error}");
+            tracing::error!("Nobody could be asked about what runs: {error}");
         }
     });
     if let Err(error) = begun {
-        tracing::error!("Nobody could be asked about the running agents: {error}");
+        tracing::error!("Nobody could be asked about what runs: {error}");
+    }
+}
+
+/// What the page is told: what runs, or why that is not known.
+fn question(running: &Running) -> serde_json::Value {
+    match running {
+        Ok(running) => serde_json::json!({ "running": running, "unknown": null }),
+        Err(why) => serde_json::json!({ "running": [], "unknown": why }),
     }
 }
 
 static IS_ASKING: AtomicBool = AtomicBool::new(false);
 
-fn ask_natively(handle: &AppHandle, running: &[RunningAgent]) {
+fn ask_natively(handle: &AppHandle, running: &Running) {
     let Some(window) = window::main_window(handle) else { return leave(0, None) };
     if IS_ASKING.swap(true, Ordering::SeqCst) {
         return;
     }
-    let names: Vec<String> = running.iter().map(|one| format!("{} ({})", one.agent, one.project)).collect();
-    let text = format!(
-        "Still running: {}. They can go on without a window and are found again at the next start.",
-        names.join(", ")
-    );
-    linux::ask_before_quitting(&window, &text, |answer| {
+    linux::ask_before_quitting(&window, &in_words(running), |answer| {
         IS_ASKING.store(false, Ordering::SeqCst);
         match answer {
             linux::QuitAnswer::Stop => leave(0, Some(AtExit::Stop)),
@@ -237,6 +285,20 @@ fn ask_natively(handle: &AppHandle, running: &[RunningAgent]) {
             linux::QuitAnswer::Cancel => {}
         }
     });
+}
+
+fn in_words(running: &Running) -> String {
+    let what = match running {
+        Ok(running) => {
+            let names: Vec<_> =
+                running.iter().map(|one| format!("{} ({})", one.agent, one.project)).collect();
+            format!("Still running: {}. They", names.join(", "))
+        }
+        Err(why) => {
+            format!("Whether anything is still running is not known: {why}. Agents and tasks that do")
+        }
+    };
+    format!("{what} can go on without a window and are found again at the next start.")
 }
 
 /// The event loop's own part: the window goes from the screen first, then the shutdown runs, on the main thread.
@@ -261,13 +323,44 @@ pub fn on_run_event(handle: &AppHandle, event: &RunEvent) {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use carillon_api::app::RunningKind;
+
+    fn one() -> RunningAgent {
+        RunningAgent { kind: RunningKind::Agent, agent: "planner".to_owned(), project: "atlas".to_owned() }
+    }
 
     #[test]
-    fn asks_only_when_something_runs_and_no_word_is_remembered() {
-        assert_eq!(judge(ExitChoice::Ask, true), Wish::Ask);
-        assert_eq!(judge(ExitChoice::Ask, false), Wish::Leave(AtExit::Stop));
-        assert_eq!(judge(ExitChoice::Stop, true), Wish::Leave(AtExit::Stop));
-        assert_eq!(judge(ExitChoice::Keep, true), Wish::Leave(AtExit::Keep));
+    fn asks_only_when_something_may_run_and_no_word_is_remembered() {
+        let unknown = || Err("the disk does not answer".to_owned());
+        assert_eq!(judge(ExitChoice::Ask, &Ok(vec![one()])), Wish::Ask);
+        assert_eq!(judge(ExitChoice::Ask, &unknown()), Wish::Ask, "not known is not nothing");
+        assert_eq!(judge(ExitChoice::Ask, &Ok(vec![])), Wish::Leave(AtExit::Stop));
+        assert_eq!(judge(ExitChoice::Stop, &unknown()), Wish::Leave(AtExit::Stop));
+        assert_eq!(judge(ExitChoice::Keep, &Ok(vec![one()])), Wish::Leave(AtExit::Keep));
+    }
+
+    #[test]
+    fn a_look_that_does_not_come_back_is_answered_as_not_known() {
+        let (stuck, wait) = std::sync::mpsc::channel::<()>();
+        let (send, heard) = std::sync::mpsc::channel();
+        let look = move || {
+            let _ = wait.recv();
+            (ExitChoice::Stop, Ok(vec![]))
+        };
+        look_within(Duration::from_millis(20), look, move |seen| drop(send.send(seen))).expect("threads");
+        let (at_exit, running) = heard.recv().expect("an answer");
+        assert_eq!(judge(at_exit, &running), Wish::Ask);
+        drop(stuck);
+        assert!(heard.recv().is_err(), "there is one answer");
+    }
+
+    #[test]
+    fn what_is_not_known_is_said_and_not_taken_for_nothing() {
+        let unknown = Err("the disk does not answer".to_owned());
+        assert_eq!(question(&unknown)["unknown"], "the disk does not answer");
+        assert!(in_words(&unknown).starts_with("Whether anything is still running is not known: the disk"));
+        assert_eq!(question(&Ok(vec![one()]))["running"][0]["agent"], "planner");
+        assert!(in_words(&Ok(vec![one()])).starts_with("Still running: planner (atlas). They can go on"));
     }
 
     #[test]

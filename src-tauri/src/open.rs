@@ -9,7 +9,8 @@ use serde_json::{Value, json};
 use std::path::{Path, PathBuf};
 use tauri::AppHandle;
 
-/// Editors that open a window of their own, by the names of their programs. Any other may need a terminal, so it is not started.
+/// Editors that open a window of their own, by the names of their programs. Any other may need a terminal, so it is not started here:
+/// the page gives those that it knows a pane.
 const WITH_A_WINDOW: [&str; 35] = [
     "atom",
     "bluefish",
@@ -52,13 +53,16 @@ const WITH_A_WINDOW: [&str; 35] = [
 #[serde(deny_unknown_fields)]
 pub struct Directory {
     path: PathBuf,
+    /// In the desktop's program for directories, also where the user has an editor.
+    #[serde(default)]
+    in_file_manager: bool,
 }
 
 /// Opens a directory. Answers which program was asked to: `with` is null when it is the one that the desktop has for directories.
 pub async fn directory(
     handle: &AppHandle,
     app: &App,
-    Directory { path }: Directory,
+    Directory { path, in_file_manager }: Directory,
 ) -> Result<Value, ApiError> {
     if !path.is_absolute() || !path.is_dir() {
         let message = format!("there is no directory {}", path.display());
@@ -68,7 +72,7 @@ pub async fn directory(
         serde_json::from_value(app.rpc("user_programs", json!({})).await?).map_err(|error| {
             ApiError::failed(format!("the user's programs are told in a form that is not known: {error}"))
         })?;
-    let editor = programs.editor.filter(|command| has_window(command));
+    let editor = programs.editor.filter(|command| !in_file_manager && has_window(command));
     let name = editor.as_deref().and_then(name_of);
     let (send, opened) = tokio::sync::oneshot::channel();
     handle

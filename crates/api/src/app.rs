@@ -190,28 +190,25 @@ impl App {
         Ok(pack(&pulled))
     }
 
-    /// Agents and tasks with a live run.
-    pub fn running(&self) -> Vec<RunningAgent> {
-        let names = || -> Result<Vec<RunningAgent>, carillon_engine::Error> {
-            let projects = self.inner.engine.projects()?;
-            let agents = self.inner.engine.agents(None)?;
-            let live = agents.into_iter().filter(|a| a.run.as_ref().is_some_and(|r| !r.state.is_terminal()));
-            let name_of = |id| projects.iter().find(|p| p.id == id).map(|p| p.name.clone());
-            let agents = live.map(|a| RunningAgent {
-                kind: RunningKind::Agent,
-                project: name_of(a.agent.project).unwrap_or_default(),
-                agent: a.agent.name,
-            });
-            let tasks = ["starting", "running"].map(|state| self.inner.engine.tasks(None, Some(state)));
-            let tasks = tasks.into_iter().collect::<Result<Vec<_>, _>>()?.into_iter().flatten();
-            let tasks = tasks.map(|t| RunningAgent {
-                kind: RunningKind::Task,
-                project: name_of(t.row.task.project).unwrap_or_default(),
-                agent: t.row.task.title,
-            });
-            Ok(agents.chain(tasks).collect())
-        };
-        names().unwrap_or_default()
+    /// Agents and tasks with a live run. That it cannot be read does not mean that nothing runs.
+    pub fn running(&self) -> Result<Vec<RunningAgent>, ApiError> {
+        let projects = self.inner.engine.projects()?;
+        let agents = self.inner.engine.agents(None)?;
+        let live = agents.into_iter().filter(|a| a.run.as_ref().is_some_and(|r| !r.state.is_terminal()));
+        let name_of = |id| projects.iter().find(|p| p.id == id).map(|p| p.name.clone());
+        let agents = live.map(|a| RunningAgent {
+            kind: RunningKind::Agent,
+            project: name_of(a.agent.project).unwrap_or_default(),
+            agent: a.agent.name,
+        });
+        let tasks = ["starting", "running"].map(|state| self.inner.engine.tasks(None, Some(state)));
+        let tasks = tasks.into_iter().collect::<Result<Vec<_>, _>>()?.into_iter().flatten();
+        let tasks = tasks.map(|t| RunningAgent {
+            kind: RunningKind::Task,
+            project: name_of(t.row.task.project).unwrap_or_default(),
+            agent: t.row.task.title,
+        });
+        Ok(agents.chain(tasks).collect())
     }
 
     /// What the user chose for running agents at the exit.

@@ -28,6 +28,7 @@ pub mod wire_limits;
 mod wire_profiles;
 pub mod wire_residue;
 pub mod wire_tasks;
+pub mod wire_temp;
 pub mod wire_usage;
 pub mod wire_workdirs;
 mod workdirs;

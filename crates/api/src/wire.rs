@@ -13,6 +13,7 @@ use ts_rs::TS;
 
 use crate::wire_asks::{TurnBrief, Wake};
 pub use crate::wire_profiles::{Policy, Profile, ProfileTested, UserPrograms};
+use crate::wire_temp::TempUse;
 pub use crate::wire_usage::Usage;
 
 /// A git repository that the user opened.
@@ -164,30 +165,11 @@ pub struct Agent {
     /// What its turns have used; none when none of them told.
     #[ts(optional = nullable)]
     pub usage: Option<Usage>,
-    /// What the temp directory of its live run takes; none before it was measured.
+    /// The temp directory of its newest run; none before it was measured, and once it is gone.
     #[ts(optional = nullable)]
     pub temp: Option<TempUse>,
     /// Its newest run.
     pub run: Option<Run>,
-}
-
-/// How much room the temp directory of a run takes.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, TS)]
-pub struct TempUse {
-    /// Bytes on the disk.
-    #[ts(type = "number")]
-    pub bytes: u64,
-    /// Files and directories.
-    #[ts(type = "number")]
-    pub files: u64,
-    /// What the user should know of it, when it is much.
-    pub warning: Option<String>,
-}
-
-impl From<engine::TempUse> for TempUse {
-    fn from(seen: engine::TempUse) -> Self {
-        Self { bytes: seen.taken.bytes, files: seen.taken.inodes, warning: seen.warning() }
-    }
 }
 
 impl From<engine::AgentView> for Agent {

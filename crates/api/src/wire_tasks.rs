@@ -6,6 +6,8 @@ use carillon_engine::requests as engine;
 use serde::{Deserialize, Serialize};
 use ts_rs::TS;
 
+use crate::wire_temp::TempUse;
+
 /// Where a task stands: its latest attempt.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, TS)]
 #[serde(rename_all = "snake_case")]
@@ -85,6 +87,9 @@ pub struct Task {
     pub left_over: Vec<String>,
     /// Whether it has a terminal.
     pub tty: bool,
+    /// The temp directory of its run; none before it was measured, and once it is over.
+    #[ts(optional = nullable)]
+    pub temp: Option<TempUse>,
     /// When it was accepted.
     #[ts(type = "number")]
     pub created_ms: i64,
@@ -132,6 +137,7 @@ impl From<engine::TaskView> for Task {
             output_held: attempt.output_held,
             left_over: attempt.left_over,
             tty: task.tty,
+            temp: view.temp.map(TempUse::from),
             created_ms: view.row.created_ms,
             started_ms: attempt.started_ms,
             ended_ms: attempt.ended_ms,

@@ -122,6 +122,21 @@ fn in_words(why: &Why) -> String {
     }
 }
 
+/// What came of a wish to stop a merge or a removal.
+#[derive(Clone, Debug, Serialize, Deserialize, TS)]
+pub struct WorkdirStopped {
+    /// It stops, and nothing was changed.
+    pub stopped: bool,
+    /// Why it does not.
+    pub reason: Option<String>,
+}
+
+impl From<engine::StopView> for WorkdirStopped {
+    fn from(engine::StopView { stopped, reason }: engine::StopView) -> Self {
+        Self { stopped, reason }
+    }
+}
+
 /// A file of a difference.
 #[derive(Clone, Debug, Serialize, Deserialize, TS)]
 pub struct DiffFile {

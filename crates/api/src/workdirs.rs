@@ -8,7 +8,7 @@ use crate::app::App;
 use crate::asks::caller;
 use crate::commands::{answer, list, read};
 use crate::error::ApiError;
-use crate::wire_workdirs::{Workdir, WorkdirDiff};
+use crate::wire_workdirs::{Workdir, WorkdirDiff, WorkdirStopped};
 
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -71,6 +71,7 @@ pub(crate) fn call_blocking(app: &App, method: &str, params: &Value) -> Option<R
                 name: r.name,
                 base: r.base,
                 caller: caller(r.from, r.from_run),
+                agent: None,
             })?))
         }),
         "workdirs_list" => read(params)
@@ -93,6 +94,8 @@ pub(crate) fn call_blocking(app: &App, method: &str, params: &Value) -> Option<R
         "workdir_remove" => read(params).and_then(|r: WorkdirRemove| {
             answer(Workdir::from(engine.remove_workdir(&r.workdir, r.keep, "user")?))
         }),
+        "workdir_stop" => read(params)
+            .and_then(|r: OneWorkdir| answer(WorkdirStopped::from(engine.stop_workdir(&r.workdir)?))),
         "workdir_restore" => {
             read(params).and_then(|r: OneWorkdir| answer(Workdir::from(engine.restore_workdir(&r.workdir)?)))
         }

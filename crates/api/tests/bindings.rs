@@ -6,8 +6,8 @@ use std::path::Path;
 use carillon_api::commands::{AgentAdd, ProfileAdd, ProfileSet, ProjectAdd};
 use carillon_api::wire::{
     Agent, AgentState, AtExit, Change, Changes, Check, CheckState, ClipboardWrite, Detected, Diagnosis, Info,
-    Layout, Level, Mode, Notice, Policy, Profile, ProfileTested, Project, Run, RunState, Settings, TempUse,
-    Theme, Usage, UserPrograms,
+    Layout, Level, Mode, Notice, Policy, Profile, ProfileTested, Project, Run, RunState, Settings, Theme,
+    Usage, UserPrograms,
 };
 use carillon_api::wire_asks::{
     AfterChildren, Ask, AskChild, AskState, ChildKind, DeliveredBy, Turn, TurnBrief, TurnEvent,
@@ -16,7 +16,8 @@ use carillon_api::wire_asks::{
 use carillon_api::wire_limits::{Approval, ApprovalState, Limit};
 use carillon_api::wire_residue::{Residue, ResidueApplied, ResidueKind, ResidueProgress, ResidueVerdict};
 use carillon_api::wire_tasks::{Message, MessageKind, MessageState, Task, TaskOutput, TaskState};
-use carillon_api::wire_workdirs::{DiffFile, Workdir, WorkdirDiff, WorkdirState};
+use carillon_api::wire_temp::{TempLevel, TempUse};
+use carillon_api::wire_workdirs::{DiffFile, Workdir, WorkdirDiff, WorkdirState, WorkdirStopped};
 use carillon_api::{ApiError, Code};
 use ts_rs::{Config, TS};
 
@@ -55,6 +56,10 @@ fn bindings() -> String {
     let config = Config::default();
     let mut out = HEADER.to_owned();
     out.push_str(&change_tags());
+    out.push_str(&format!(
+        "\n/** Most tasks in one list. */\nexport const TASKS_LISTED_MAX = {};\n",
+        carillon_core::limits::TASKS_LISTED_MAX
+    ));
     macro_rules! export {
         ($($name:ty),* $(,)?) => {$(
             out.push_str(&format!("\nexport {}\n", <$name>::decl(&config)));
@@ -72,6 +77,7 @@ fn bindings() -> String {
         ProfileSet,
         ProfileTested,
         UserPrograms,
+        TempLevel,
         TempUse,
         RunState,
         Run,
@@ -121,6 +127,7 @@ fn bindings() -> String {
         Workdir,
         DiffFile,
         WorkdirDiff,
+        WorkdirStopped,
         ResidueKind,
         ResidueVerdict,
         Residue,

@@ -149,6 +149,9 @@ pub(crate) enum Profile {
         /// An argument for the program, in place of all before; may be given several times.
         #[arg(long = "arg", value_name = "ARG", allow_hyphen_values = true)]
         args: Vec<String>,
+        /// Start the program without arguments.
+        #[arg(long, conflicts_with = "args")]
+        no_args: bool,
         /// A variable for the program; NAME alone takes it away.
         #[arg(long = "env", value_name = "NAME[=VALUE]")]
         env: Vec<String>,
@@ -158,6 +161,9 @@ pub(crate) enum Profile {
         /// The beginning of commands that need no approval, in place of all before.
         #[arg(long = "allow", value_name = "WORDS")]
         allow: Vec<String>,
+        /// No command goes without approval.
+        #[arg(long, conflicts_with = "allow")]
+        no_allow: bool,
         /// Most headless turns of its agents that run at once; 0 for any number.
         #[arg(long, value_name = "N")]
         concurrency: Option<u32>,
@@ -487,6 +493,8 @@ pub(crate) enum Workdirs {
         #[arg(long)]
         keep: bool,
     },
+    /// Stop a merge or a removal that is under way.
+    Stop { id: String },
     /// Bring a workdir back from its archive.
     Restore { id: String },
 }

@@ -13,6 +13,7 @@ mod agent;
 mod args;
 mod ask_words;
 mod asks;
+mod breaks_off;
 mod call_file;
 mod caller;
 mod clean;

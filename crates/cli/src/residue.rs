@@ -2,10 +2,11 @@
 
 use std::process::ExitCode;
 
-use carillon_api::{ApiError, Client};
+use carillon_api::ApiError;
 use serde_json::{Value, json};
 
 use crate::args::Clean;
+use crate::breaks_off::BreaksOff;
 use crate::connect::{Connection, project_key};
 use crate::outcome::{print, text};
 use crate::table;
@@ -24,7 +25,7 @@ pub(crate) fn run(clean: Clean, json: bool) -> Result<ExitCode, ApiError> {
         return Ok(print(&found, json, report));
     }
     let kinds: Vec<String> = clean.kind.into_iter().collect();
-    let breaks_off = BreaksOff::on_interrupt(engine.socket());
+    let breaks_off = BreaksOff::on_interrupt(engine.socket(), "residue_cancel", json!({}));
     let only = (!clean.only.is_empty()).then_some(clean.only);
     let request = json!({"consent": clean.consent, "only": only, "kinds": kinds, "project": project});
     let applied = engine.call("residue_apply", request)?;
@@ -116,41 +117,6 @@ fn age(ms: u64) -> String {
         60..3_600 => format!("{} min", seconds / 60),
         3_600..172_800 => format!("{} h", seconds / 3_600),
         _ => format!("{} d", seconds / 86_400),
-    }
-}
-
-/// An interrupt breaks the removal off in the engine, which then answers what was done until then. A second one
-/// ends the command.
-struct BreaksOff(Option<signal_hook::iterator::Handle>);
-
-impl BreaksOff {
-    fn on_interrupt(socket: &std::path::Path) -> Self {
-        let Ok(mut signals) = signal_hook::iterator::Signals::new([signal_hook::consts::SIGINT]) else {
-            return Self(None);
-        };
-        let (handle, socket) = (signals.handle(), socket.to_owned());
-        let listen = move || {
-            for (count, _) in signals.forever().enumerate() {
-                if count > 0 {
-                    std::process::exit(130);
-                }
-                eprintln!("carillon: breaking off");
-                let cancelled =
-                    Client::connect(&socket).and_then(|mut client| client.call("residue_cancel", json!({})));
-                if let Err(error) = cancelled {
-                    eprintln!("carillon: {}", error.message);
-                }
-            }
-        };
-        Self(std::thread::Builder::new().spawn(listen).is_ok().then_some(handle))
-    }
-}
-
-impl Drop for BreaksOff {
-    fn drop(&mut self) {
-        if let Some(handle) = &self.0 {
-            handle.close();
-        }
     }
 }
 

@@ -7,6 +7,7 @@ use carillon_core::plain;
 use serde_json::{Value, json};
 
 use crate::args::Workdirs;
+use crate::breaks_off::BreaksOff;
 use crate::connect::Connection;
 use crate::outcome::{print, text};
 use crate::table;
@@ -57,17 +58,33 @@ pub(crate) fn run(command: Workdirs, json: bool) -> Result<ExitCode, ApiError> {
                 (false, false) => "merge",
             };
             let request = json!({"workdir": id, "how": how, "into": into, "keep": keep});
-            tell(&Connection::open()?.call("workdir_merge", request)?, json, "merged")
+            tell(&breaking_off(&id, "workdir_merge", request)?, json, "merged")
         }
         Workdirs::Remove { id, keep } => {
             let request = json!({"workdir": id, "keep": keep});
-            tell(&Connection::open()?.call("workdir_remove", request)?, json, "removed")
+            tell(&breaking_off(&id, "workdir_remove", request)?, json, "removed")
+        }
+        Workdirs::Stop { id } => {
+            let stopped = Connection::open()?.call("workdir_stop", json!({"workdir": id}))?;
+            let words = |stopped: &Value| match stopped["reason"].as_str() {
+                Some(reason) => format!("{reason}\n"),
+                None => "it stops, and nothing was changed\n".to_owned(),
+            };
+            print(&stopped, json, words);
+            Ok(if stopped["stopped"] == true { ExitCode::SUCCESS } else { ExitCode::FAILURE })
         }
         Workdirs::Restore { id } => {
             let back = Connection::open()?.call("workdir_restore", json!({"workdir": id}))?;
             tell(&back, json, "restored")
         }
     }
+}
+
+/// Work of git's, which an interrupt stops in the engine as well.
+fn breaking_off(id: &str, method: &str, request: Value) -> Result<Value, ApiError> {
+    let mut engine = Connection::open()?;
+    let _breaks_off = BreaksOff::on_interrupt(engine.socket(), "workdir_stop", json!({"workdir": id}));
+    engine.call(method, request)
 }
 
 /// A text of several lines, without what would move the cursor.

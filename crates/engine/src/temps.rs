@@ -51,6 +51,15 @@ impl TempUse {
     }
 }
 
+/// The temp directory of a run that is live, or whose tasks still use it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct TempView {
+    /// Its absolute path; none for a run of which none is recorded.
+    pub path: Option<String>,
+    /// What it was last seen to take.
+    pub seen: TempUse,
+}
+
 /// What all of them take, for whoever looks beside the loop.
 #[derive(Debug, Default)]
 pub(crate) struct TempUses(Mutex<HashMap<RunId, TempUse>>);
@@ -65,6 +74,12 @@ impl TempUses {
         self.all().get(run).copied()
     }
 
+    /// As [`TempUses::get`], with where it is; none once it is on its way out.
+    pub(crate) fn view(&self, row: &RunRow) -> Option<TempView> {
+        let seen = self.get(&row.id).filter(|_| row.temp_held)?;
+        Some(TempView { path: row.temp_path.clone(), seen })
+    }
+
     /// Those of which the user should know.
     pub(crate) fn warned(&self) -> Vec<(RunId, TempUse)> {
         let all = self.all();
@@ -77,8 +92,9 @@ impl TempUses {
         self.all().insert(run.clone(), now).unwrap_or_default().level
     }
 
-    pub(crate) fn forget(&self, run: &RunId) {
-        self.all().remove(run);
+    /// Answers what was known of it.
+    pub(crate) fn forget(&self, run: &RunId) -> Option<TempUse> {
+        self.all().remove(run)
     }
 }
 
@@ -169,6 +185,16 @@ impl MainLoop {
             self.note_temp(&row)?;
         }
         if level == Watch::End { self.end_for_temp(&row) } else { Ok(()) }
+    }
+
+    /// A temp directory is gone. Whoever was told that it takes much room is told that it does not any more.
+    pub(crate) fn temp_buried(&mut self, run: &RunId) -> Result<(), Error> {
+        self.store.write(|tx| runs::set_temp_buried(tx, run))?;
+        let was_told = self.temp_uses.forget(run).is_some_and(|one| one.level != Watch::Fine);
+        match self.store.read(|db| runs::get(db, run))? {
+            Some(row) if was_told => self.note_temp(&row),
+            Some(_) | None => Ok(()),
+        }
     }
 
     /// How much room it takes is in no row, so only the change is written.

@@ -99,6 +99,9 @@ pub enum Error {
         /// The bound.
         bytes: usize,
     },
+    /// The user had it stopped, in time.
+    #[error("it was stopped before anything was changed")]
+    Stopped,
     /// A name cannot be that of a branch or revision.
     #[error("{name:?} cannot be used as the name of a branch or revision: {why}")]
     BadRef {
@@ -136,6 +139,7 @@ impl Error {
             | Error::Git { .. }
             | Error::GitTimeout { .. }
             | Error::GitOutput { .. }
+            | Error::Stopped
             | Error::BadRef { .. }
             | Error::Refused { .. } => None,
         }

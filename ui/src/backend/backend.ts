@@ -3,7 +3,7 @@
 
 import type {
   AfterChildren, Agent, AgentMode, Approval, Ask, AskState, Changes, Detected, Doctor, Id, Info, Limit, Message, Profile, ProfileSet, ProfileTested, Project, Residue, ResidueApplied,
-  ResidueKind, ResidueProgress, Settings, Task, TaskOutput, TaskState, Turn, TurnEvents, UserPrograms, Workdir, WorkdirDiff,
+  ResidueKind, ResidueProgress, Settings, Task, TaskOutput, TaskState, Turn, TurnEvents, UserPrograms, Workdir, WorkdirDiff, WorkdirStopped,
 } from "../generated/api";
 
 /** What every failed call rejects with: words for a person, and where there is one, the next step. */
@@ -60,7 +60,7 @@ export interface Methods {
     { project?: Id; owner?: Id; command: string[]; cwd?: string; title?: string; timeout_ms?: number; log_max?: number; tty?: boolean; detach?: boolean },
     Task,
   ];
-  /** Newest first, and at most 1000. */
+  /** Newest first, and at most `TASKS_LISTED_MAX`. */
   tasks_list: [{ project?: Id; state?: TaskState }, Task[]];
   task_show: [{ task: Id }, Task];
   /** A page of the log: from `offset`, or the last `tail` bytes. With `wait_ms` the answer comes when something follows `offset` or the task is over. */
@@ -94,6 +94,8 @@ export interface Methods {
   workdir_merge: [{ workdir: Id; how?: "merge" | "squash" | "rebase"; into?: string; keep?: boolean }, Workdir];
   /** Asking for it is the user's consent. */
   workdir_remove: [{ workdir: Id; keep?: boolean }, Workdir];
+  /** Stops a merge or a removal that is under way; its own call is then refused. */
+  workdir_stop: [{ workdir: Id }, WorkdirStopped];
   workdir_restore: [{ workdir: Id }, Workdir];
   /** Nothing is changed by it. */
   residue_list: [{ kind?: ResidueKind; project?: Id }, Residue[]];
@@ -107,8 +109,8 @@ export interface Methods {
   desktop_close: [Record<string, never>, unknown];
   desktop_quit: [{ choice: "stop" | "keep"; remember: boolean }, unknown];
   desktop_pick_folder: [Record<string, never>, { path: string | null }];
-  /** In the user's editor, when that opens a window of its own; else `with` is null, and the desktop's program for directories opens it. */
-  desktop_open_directory: [{ path: string }, { with: string | null }];
+  /** In the user's editor, when that opens a window of its own; else, or where it is wanted, `with` is null, and the desktop's program for directories opens it. */
+  desktop_open_directory: [{ path: string; in_file_manager?: boolean }, { with: string | null }];
   desktop_open_url: [{ url: string }, unknown];
   desktop_notify: [{ title: string; body: string }, unknown];
   desktop_autostart: [Record<string, never>, { on: boolean }];
@@ -150,8 +152,8 @@ export interface PullRequest {
   wait_ms: number;
 }
 
-/** What would be left behind. `agent` is an agent's name, or a task's title. */
-export interface QuitRequest { running: { agent: string; project: string; kind: "agent" | "task" }[] }
+/** What would be left behind. `agent` is an agent's name, or a task's title. `unknown` says why it is not known whether anything runs. */
+export interface QuitRequest { running: { agent: string; project: string; kind: "agent" | "task" }[]; unknown?: string | null }
 
 export interface Backend {
   call<M extends Method>(method: M, params: Params<M>): Promise<Answer<M>>;

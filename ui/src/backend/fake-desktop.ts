@@ -17,9 +17,9 @@ export class FakeDesktop {
     return { on };
   }
 
-  openDirectory({ path }: Params<"desktop_open_directory">): Answer<"desktop_open_directory"> {
+  openDirectory({ path, in_file_manager = false }: Params<"desktop_open_directory">): Answer<"desktop_open_directory"> {
     this.opened.push(path);
-    return { with: this.programs.editor?.[0]?.split("/").at(-1) ?? null };
+    return in_file_manager ? { with: null } : { with: this.programs.editor?.[0]?.split("/").at(-1) ?? null };
   }
 
   set(change: Params<"desktop_set_updates">): Updates {

@@ -1,7 +1,7 @@
 // Background tasks of the fake engine: a queue with two slots for each project, a log for each attempt, one message at each end.
 // In tests a program does nothing by itself; in a browser it prints and ends like a real one.
 
-import type { Change, Id, Task, TaskState } from "../generated/api";
+import { type Change, type Id, type Task, TASKS_LISTED_MAX, type TaskState } from "../generated/api";
 import { type Answer, BackendError, type Params } from "./backend";
 import { FakeLog, type LogSource, pageOf } from "./fake-log";
 
@@ -19,7 +19,6 @@ export type TaskEnd = Partial<Pick<Task, "exit_code" | "signal" | "reason">> & {
 
 interface Entry { task: Task; log: LogSource; log_max: number | undefined; cancelled: boolean; waiting: Set<() => void> }
 
-const LIST_MAX = 1000;
 const encoder = new TextEncoder();
 const isOver = ({ state }: Task) => state !== "queued" && state !== "starting" && state !== "running";
 
@@ -49,7 +48,7 @@ export class FakeTasks {
 
   list({ project, state }: Params<"tasks_list">): Task[] {
     return [...this.#entries.values()].map(({ task }) => task).reverse()
-      .filter((task) => (project === undefined || task.project === project) && (state === undefined || task.state === state)).slice(0, LIST_MAX);
+      .filter((task) => (project === undefined || task.project === project) && (state === undefined || task.state === state)).slice(0, TASKS_LISTED_MAX);
   }
 
   show({ task }: Params<"task_show">): Task {

@@ -1,6 +1,6 @@
 // Workdirs of the fake engine: what git would say is said by the test, and each step goes as the real machine goes.
 
-import type { Change, Id, Project, Workdir, WorkdirDiff } from "../generated/api";
+import type { Change, Id, Project, Workdir, WorkdirDiff, WorkdirStopped } from "../generated/api";
 import { BackendError, type Params } from "./backend";
 
 export interface WorkdirsHost {
@@ -20,6 +20,12 @@ export class FakeWorkdirs {
   readonly #diffs = new Map<Id, Partial<WorkdirDiff>>();
   /** The next merge of this workdir has these conflicts. */
   readonly conflicts = new Map<Id, string[]>();
+
+  /** Merges and removals take until `goOn`. */
+  slow = false;
+  /** What is under way is past the point up to which it can be stopped. */
+  tooLate = false;
+  readonly #underWay = new Map<Id, { go: () => void; stop: () => void }>();
 
   constructor(private readonly host: WorkdirsHost) {}
 
@@ -42,6 +48,10 @@ export class FakeWorkdirs {
     this.#all = this.#all.map((each) => (each.id === id ? fresh : each));
     this.#changed(fresh);
     return fresh;
+  }
+
+  goOn(id: Id): void {
+    this.#underWay.get(id)?.go();
   }
 
   setDiff(id: Id, diff: Partial<WorkdirDiff>): void {
@@ -67,7 +77,8 @@ export class FakeWorkdirs {
     return { id: this.#find(workdir).id, text: SAMPLE_DIFF, truncated: false, files, untracked: [], ...this.#diffs.get(workdir) };
   }
 
-  merge({ workdir, into, keep }: Params<"workdir_merge">): Workdir {
+  async merge({ workdir, into, keep }: Params<"workdir_merge">): Promise<Workdir> {
+    await this.#take(workdir);
     const found = this.#find(workdir);
     if (found.dirty) throw new BackendError("refused", `${found.path}: 2 of its files are not committed`, "commit or take away what is in the way");
     const files = this.conflicts.get(workdir);
@@ -77,7 +88,8 @@ export class FakeWorkdirs {
     return this.#bury(found, "merged", null);
   }
 
-  remove({ workdir }: Params<"workdir_remove">): Workdir {
+  async remove({ workdir }: Params<"workdir_remove">): Promise<Workdir> {
+    await this.#take(workdir);
     const found = this.#find(workdir);
     if (found.verdict === "blocked") throw new BackendError("refused", `workdir "${found.name}" stays: ${found.reasons.join("; ")}`, "nothing was removed; see to the reason and try again");
     return this.#bury(found, "removed by you", found.verdict === "needs_consent" ? `refs/carillon/archive/${found.id}` : null);
@@ -88,6 +100,22 @@ export class FakeWorkdirs {
     if (found.archive_ref === null) throw new BackendError("refused", "there is nothing that brings it back", null);
     if (this.#there(found.project, found.name)) throw new BackendError("refused", `there is another workdir "${found.name}" now`, "merge or remove that one first");
     return this.set(workdir, { state: "active", why: null, archive_ref: null, ended_ms: null, dirty: true, ahead: 1, behind: 0, verdict: "needs_consent", reasons: ["2 files that git does not know"] });
+  }
+
+  stop({ workdir }: Params<"workdir_stop">): WorkdirStopped {
+    const work = this.#underWay.get(this.#find(workdir).id);
+    if (!work) return { stopped: false, reason: "nothing is under way for it" };
+    if (this.tooLate) return { stopped: false, reason: "it is too far on to be stopped, and goes on to its end" };
+    work.stop();
+    return { stopped: true, reason: null };
+  }
+
+  /** Takes as long as it is said to. */
+  async #take(id: Id): Promise<void> {
+    if (!this.slow) return;
+    await new Promise<void>((go, reject) => {
+      this.#underWay.set(id, { go, stop: () => reject(new BackendError("refused", "it was stopped before anything was changed", "nothing was changed; try again when you want it")) });
+    }).finally(() => this.#underWay.delete(id));
   }
 
   #bury(found: Workdir, why: string, archive_ref: string | null): Workdir {

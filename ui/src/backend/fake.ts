@@ -273,6 +273,7 @@ export class FakeBackend implements Backend {
     workdir_diff: (params) => this.workdirs.diff(params),
     workdir_merge: (params) => this.workdirs.merge(params),
     workdir_remove: (params) => this.workdirs.remove(params),
+    workdir_stop: (params) => this.workdirs.stop(params),
     workdir_restore: (params) => this.workdirs.restore(params),
     residue_list: (params) => this.residue.list(params),
     residue_apply: (params) => this.residue.apply(params),

@@ -1,5 +1,6 @@
 // Limits, approvals, workdirs and what is left behind, of the sample world.
 
+import type { Task, TempUse } from "../generated/api";
 import type { FakeBackend } from "./fake";
 
 const MIB = 1024 ** 2;
@@ -23,6 +24,20 @@ export function addSampleApprovals(backend: FakeBackend): void {
   backend.limits.decide({ approval: decided.id, approve: false });
   backend.limits.ask(id("builder"), ["npm", "run", "e2e", "--", "--headed", "--grep", "keeps the lamp lit"], { created_ms: now - 3 * MINUTE, until_ms: now + 57 * MINUTE });
   backend.limits.ask(id("docs"), ["sh", "-c", "curl -fsS https://example.org/tiles.tar | tar x -C ../tiles && rm -rf \u202e/ekun\n"], { created_ms: now - MINUTE, until_ms: now + 4 * MINUTE, cwd: "/home/dev/src" });
+}
+
+/** An agent and a task whose temp directories take much, and an agent that is being ended for it. */
+export function addSampleTemps(backend: FakeBackend, tasks: readonly Task[]): void {
+  const temp = (name: string, part: Partial<TempUse> = {}): TempUse => ({
+    path: `/home/dev/.cache/carillon/t/1a2b3c/${name}`, bytes: 6.2 * GIB, files: 12_408, max_bytes: 50 * GIB, max_files: 5_000_000, level: "warn", warning: null, ...part,
+  });
+  const [planner, builder] = backend.world.agents;
+  const { world } = backend;
+  world.agents = world.agents.map((agent) => (agent === planner ? { ...agent, temp: temp("k3v9x2aa") } : agent === builder ? { ...agent, temp: temp("p0q1r2bb", { bytes: 50.3 * GIB, level: "end" }) } : agent));
+  const headed = tasks.find(({ title }) => title.includes("headed"))!;
+  backend.tasks.set(headed.id, { temp: temp("z7y8w9cc", { bytes: 9.7 * GIB, files: 640_122 }) });
+  const layout = Object.values(world.layouts)[0] as { root: { second: { second: object } } };
+  layout.root.second.second = { kind: "pane", id: "p4", agent: null, task: headed.id };
 }
 
 export function addSampleWorkdirs(backend: FakeBackend): void {

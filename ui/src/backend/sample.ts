@@ -1,13 +1,14 @@
 // A world with something in it, for looking at the window in a browser. Parameters of the page choose variants:
 // ?fake=empty has no project, ?fake=quit asks to quit, ?fake=trouble has notices, ?fake=tasks and ?fake=tasks-below show the tasks,
 // ?fake=conversation, ?fake=asks, ?fake=asks-below and ?fake=inbox what agents are asked and told, ?fake=approvals, ?fake=limits,
-// ?fake=workdirs (each of the panels also -below) and ?fake=cleanup what their names say.
+// ?fake=workdirs (each of the panels also -below), ?fake=temp and ?fake=cleanup what their names say; ?fake=unread cannot read the agents.
 
 import type { Detected, Project } from "../generated/api";
+import { BackendError } from "./backend";
 import { agentOf, emptyWorld, FakeBackend, newId, profileOf, type World } from "./fake";
 import { addSampleAsks } from "./sample-asks";
 import { addSampleTasks } from "./sample-tasks";
-import { addSampleApprovals, addSampleLimits, addSampleResidue, addSampleWorkdirs } from "./sample-tidy";
+import { addSampleApprovals, addSampleLimits, addSampleResidue, addSampleTemps, addSampleWorkdirs } from "./sample-tidy";
 
 const DETECTED: Detected[] = [
   { adapter: "claude", program: "/home/dev/.local/bin/claude", version: "2.1.332", problem: null, profile: null },
@@ -66,6 +67,8 @@ export async function sampleBackend(variant: string): Promise<FakeBackend> {
   backend.runOf("builder").record.ended_ms = Date.now() - 125_000;
   backend.world.agents = backend.world.agents.map((agent) => (agent.name === "planner" ? { ...agent, state: "working" } : agent));
   const tasks = await addSampleTasks(backend);
+  if (variant === "temp") addSampleTemps(backend, tasks);
+  if (variant === "unread") for (let n = 0; n < 20; n += 1) backend.failNext("agents_list", new BackendError("failed", "The ledger could not be read: disk I/O error.", "Look whether the disk is well, then try again."));
   if (variant.startsWith("tasks")) {
     const layout = Object.values(backend.world.layouts)[0] as { root: { second: { second: object } }; tasks_panel: unknown };
     layout.tasks_panel = variant === "tasks" ? { open: true, dock: "right", share: 0.36 } : { open: true, dock: "bottom", share: 0.42 };

@@ -4,6 +4,9 @@ export type Id = string;
 export type AdapterName = "claude" | "codex" | "gemini" | "opencode" | "acp" | "plain";
 export type ChangeTag = "projectChanged" | "profileChanged" | "agentChanged" | "runChanged" | "settingsChanged" | "layoutChanged" | "backgroundTaskChanged" | "agentInboxChanged" | "agentWakeChanged" | "askChanged" | "turnChanged" | "approvalChanged" | "limitChanged" | "workdirChanged" | "residueChanged";
 
+/** Most tasks in one list. */
+export const TASKS_LISTED_MAX = 10000;
+
 export type Code = "not_found" | "invalid" | "refused" | "failed" | "no_engine";
 
 export type ApiError = { 
@@ -210,7 +213,13 @@ shell: string | null,
  */
 editor: Array<string> | null, };
 
+export type TempLevel = "fine" | "warn" | "end";
+
 export type TempUse = { 
+/**
+ * Its absolute path.
+ */
+path: string | null, 
 /**
  * Bytes on the disk.
  */
@@ -219,6 +228,18 @@ bytes: number,
  * Files and directories.
  */
 files: number, 
+/**
+ * Bytes beyond which whoever fills it is ended.
+ */
+max_bytes: number, 
+/**
+ * Files and directories beyond which whoever fills it is ended.
+ */
+max_files: number, 
+/**
+ * What is done about it.
+ */
+level: TempLevel, 
 /**
  * What the user should know of it, when it is much.
  */
@@ -330,7 +351,7 @@ held_back?: string | null,
  */
 usage?: Usage | null, 
 /**
- * What the temp directory of its live run takes; none before it was measured.
+ * The temp directory of its newest run; none before it was measured, and once it is gone.
  */
 temp?: TempUse | null, 
 /**
@@ -595,6 +616,10 @@ left_over: Array<string>,
  * Whether it has a terminal.
  */
 tty: boolean, 
+/**
+ * The temp directory of its run; none before it was measured, and once it is over.
+ */
+temp?: TempUse | null, 
 /**
  * When it was accepted.
  */
@@ -1131,6 +1156,16 @@ files: Array<DiffFile>,
  * Files that git does not know.
  */
 untracked: Array<string>, };
+
+export type WorkdirStopped = { 
+/**
+ * It stops, and nothing was changed.
+ */
+stopped: boolean, 
+/**
+ * Why it does not.
+ */
+reason: string | null, };
 
 export type ResidueKind = "temp" | "run" | "log" | "worktree" | "husk" | "branch" | "process" | "archive" | "trash";
 

@@ -1,5 +1,5 @@
 import { useEffect, useState } from "react";
-import { IconButton } from "./Button";
+import { Button, IconButton } from "./Button";
 import { Icon } from "./Icon";
 import { ids } from "./testids";
 import { advice } from "./text";
@@ -19,15 +19,35 @@ interface Props {
 }
 
 const INFO_MS = 3_000;
-/** What one can follow stays long enough to be reached. */
+/** What one can follow stays long enough to be reached; it stands where it leads to as well. */
 const TARGET_MS = 8_000;
-const ERROR_MS = 12_000;
+const TROUBLE_MS = 12_000;
+/** Those that are seen at once; older ones come back when these are closed. */
+const SEEN_MAX = 4;
 
+/** What went wrong is told here alone, so it stays until somebody has closed it. */
+const stays = ({ level, target }: ToastLike) => level === "error" && !target;
+
+/**
+ * Each of the two groups is a live region of its own, there before its first message: so a message is read out once, and an error at
+ * once. The messages themselves are none.
+ */
 export function Toasts({ toasts, place, onDismiss, onOpen }: Props) {
+  const seen = toasts.slice(-SEEN_MAX);
+  const hidden = toasts.length - seen.length;
+  const item = (toast: ToastLike) => <ToastItem key={toast.id} toast={toast} onDismiss={() => onDismiss(toast.id)} onOpen={() => onOpen(toast.id)} />;
+  const errors = seen.filter(({ level }) => level === "error");
   return (
-    <div className={`toasts ${place}`} role="region" aria-label="Messages" aria-live="polite">
-      {toasts.map((toast) => <ToastItem key={toast.id} toast={toast} onDismiss={() => onDismiss(toast.id)} onOpen={() => onOpen(toast.id)} />)}
-    </div>
+    <section className={`toasts ${place}`} aria-label="Messages">
+      {hidden > 0 && (
+        <div className="toasts-more" data-testid={ids.toastsMore}>
+          <span className="grow muted">{hidden} more</span>
+          <Button look="quiet" onClick={() => toasts.forEach(({ id }) => onDismiss(id))} testid={ids.toastsClose}>Close all</Button>
+        </div>
+      )}
+      <div className="toast-group" aria-live="assertive">{errors.map(item)}</div>
+      <div className="toast-group" aria-live="polite">{seen.filter(({ level }) => level !== "error").map(item)}</div>
+    </section>
   );
 }
 
@@ -35,8 +55,8 @@ function ToastItem({ toast, onDismiss, onOpen }: { toast: ToastLike; onDismiss: 
   // Whoever points at it, or has the keyboard in it, reads it.
   const [held, setHeld] = useState(false);
   useEffect(() => {
-    if (held) return;
-    const timer = setTimeout(onDismiss, toast.level !== "info" ? ERROR_MS : toast.target ? TARGET_MS : INFO_MS);
+    if (held || stays(toast)) return;
+    const timer = setTimeout(onDismiss, toast.level !== "info" ? TROUBLE_MS : toast.target ? TARGET_MS : INFO_MS);
     return () => clearTimeout(timer);
     // The time counts from the toast's coming, not from the last drawing of its parent.
   }, [toast.id, held]);
@@ -47,7 +67,7 @@ function ToastItem({ toast, onDismiss, onOpen }: { toast: ToastLike; onDismiss: 
     </>
   );
   return (
-    <div className={`toast ${toast.level}`} role={toast.level === "error" ? "alert" : "status"} data-testid={ids.toast}
+    <div className={`toast ${toast.level}`} data-testid={ids.toast} data-level={toast.level}
       onPointerEnter={() => setHeld(true)} onPointerLeave={() => setHeld(false)} onFocus={() => setHeld(true)} onBlur={() => setHeld(false)}>
       <Icon name={toast.level === "info" ? "info" : "warn"} />
       {toast.target

@@ -87,6 +87,7 @@ export const WORKDIR_KEYS: { label: string; keys: Chord[] }[] = [
   { label: "Merge", keys: [{ key: "m" }] },
   { label: "Remove", keys: [{ key: "x" }] },
   { label: "Restore", keys: [{ key: "r" }] },
+  { label: "Stop a merge or a removal", keys: [{ key: "s" }] },
   { label: "Open a terminal in it", keys: [{ key: "t" }] },
   { label: "Open it in your editor", keys: [{ key: "e" }] },
   { label: "Copy the path", keys: [{ key: "y" }] },

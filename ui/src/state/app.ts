@@ -59,7 +59,7 @@ export class App {
     this.agents = new Query(() => backend.call("agents_list", {}));
     this.settings = new Query(() => backend.call("settings_get", {}));
     this.detected = new Query(() => backend.call("profile_detect", {}));
-    this.layouts = new Layouts(backend, (error) => this.report(error, "The layout could not be saved or read."));
+    this.layouts = new Layouts(backend, (error) => this.report(error, "The layout could not be saved."));
     this.work = new Work(backend, (tasks) => this.#lookout.tasksEnded(tasks));
     this.asks = new Asks(backend, (asks) => this.#lookout.asksEnded(asks));
     this.conversations = new Conversations(backend);
@@ -99,22 +99,23 @@ export class App {
     await Promise.all([this.info.refresh(), this.projects.refresh(), this.profiles.refresh(), this.agents.refresh(), this.settings.refresh()]);
     if (this.detected.data) void this.detected.refresh();
     for (const project of Object.keys(this.layouts.state.get())) void this.layouts.reload(project);
+    void this.layouts.loadFailed();
     await this.#settleProject();
     this.#forgetRemoved();
-    await this.#loadWork();
+    await this.#loadWork("loadAll");
   }
 
-  /** The tasks and asks of the project on show come first. */
-  async #loadWork(): Promise<void> {
+  /** Tasks and asks of all projects, or of those that are new alone. What is on show comes first. */
+  async #loadWork(which: "loadAll" | "loadNew"): Promise<void> {
     const shown = this.view.get().project;
     const projects = (this.projects.data ?? []).map(({ id }) => id);
     const ordered = [...projects.filter((id) => id === shown), ...projects.filter((id) => id !== shown)];
-    await Promise.all([this.work.loadAll(ordered), this.asks.loadAll(ordered)]);
+    await Promise.all([this.work[which](ordered), this.asks[which](ordered)]);
   }
 
   #refetch(changes: Change[]): void {
     const tags = new Set(changes.map((change) => change.tag));
-    if (tags.has("projectChanged")) void this.projects.refresh().then(() => this.#settleProject()).then(() => this.#loadWork());
+    if (tags.has("projectChanged")) void this.projects.refresh().then(() => this.#settleProject()).then(() => this.#loadWork("loadNew"));
     if (tags.has("profileChanged")) {
       void this.profiles.refresh();
       if (this.detected.data) void this.detected.refresh();
@@ -228,7 +229,7 @@ export class App {
     await this.projects.refresh();
     this.closeDialog();
     await this.showProject(project.id);
-    void this.#loadWork();
+    void this.#loadWork("loadNew");
   }
 
   async removeProject(project: Id): Promise<void> {
@@ -236,7 +237,7 @@ export class App {
     this.layouts.forget(project);
     await Promise.all([this.projects.refresh(), this.agents.refresh()]);
     await this.#settleProject();
-    void this.#loadWork();
+    void this.#loadWork("loadNew");
   }
 
   /** Adds the agent (its profile first, where only the program was found so far); rejects when that fails. Then starts it in a pane. */

@@ -164,7 +164,7 @@ export function wakeWords(agent: Agent, now_ms: number): { title: string; next: 
   const name = plain(agent.name);
   const reason = plain(wake.reason);
   const title = reason === "" ? `${name} could not be woken.` : `${name} could not be woken: ${/[.!?]$/.test(reason) ? reason : `${reason}.`}`;
-  if (wake.given_up) return { title, next: `It was tried ${wake.attempt === 1 ? "once" : `${wake.attempt} times`} and is not tried again by itself. Nothing is lost: its messages wait.` };
+  if (wake.given_up) return { title, next: `It was tried ${wake.attempt === 1 ? "once" : `${wake.attempt} times`} and is not tried again by itself. Nothing is lost: its messages wait. See to the reason, then ${isUp(agent) ? "try again" : `start ${name}`}.` };
   const seconds = wake.next_ms === null ? null : Math.max(0, Math.ceil((wake.next_ms - now_ms) / 1000));
   return { title, next: seconds === null ? "It is tried again soon." : seconds === 0 ? "It is tried again now." : `It is tried again in ${seconds} s.` };
 }

@@ -34,15 +34,35 @@ describe("the layouts of the projects", () => {
     expect(backend.countOf("layout_set")).toBe(1);
   });
 
-  it("begins with one empty pane where what is stored cannot be read, and says why a read failed", async () => {
-    const { backend, layouts, reports } = await begin();
+  it("begins with one empty pane where what is stored makes no sense", async () => {
+    const { backend, layouts } = await begin();
     backend.world.layouts["q"] = { version: 99 };
     await layouts.load("q");
     expect(layouts.of("q")?.root).toEqual({ kind: "pane", id: "p1", agent: null });
+  });
+
+  it("never writes over a layout that could not be read", async () => {
+    const { backend, layouts } = await begin();
+    const stored = splitPane(layouts.of("p")!, "p1", "column");
+    backend.world.layouts["q"] = stored;
     backend.failNext("layout_get", new BackendError("failed", "disk", null));
-    await layouts.load("r");
-    expect(layouts.of("r")).toBeDefined();
-    expect(reports.map(({ message }) => message)).toEqual(["disk"]);
+    await layouts.load("q");
+    expect(layouts.of("q")).toBeUndefined();
+    expect(layouts.errors.get()["q"]?.message).toBe("disk");
+    layouts.change("q", (layout) => splitPane(layout, layout.focused, "row"));
+    await layouts.flush();
+    expect(backend.world.layouts["q"]).toEqual(stored);
+    await layouts.loadFailed();
+    expect(layouts.of("q")).toEqual(stored);
+    expect(layouts.errors.get()).toEqual({});
+  });
+
+  it("keeps what was loaded when an older question about it fails", async () => {
+    const { backend, layouts } = await begin();
+    backend.failNext("layout_get", new BackendError("failed", "disk", null));
+    await Promise.all([layouts.load("q"), layouts.load("q")]);
+    expect(layouts.of("q")).toBeDefined();
+    expect(layouts.errors.get()).toEqual({});
   });
 
   it("takes over what another program wrote, but not over a change of its own", async () => {

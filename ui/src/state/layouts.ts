@@ -5,11 +5,14 @@ import { toBackendError } from "../backend/backend";
 import type { Id } from "../generated/api";
 import { emptyLayout, type Layout, parseLayout } from "./layout";
 import { Store } from "./store";
+import { without } from "./view";
 
 const SAVE_AFTER_MS = 250;
 
 export class Layouts {
   readonly state = new Store<Readonly<Record<Id, Layout>>>({});
+  /** Why a layout could not be read. Until it is read there is none: what would be shown in its place would be written over the stored one. */
+  readonly errors = new Store<Readonly<Record<Id, BackendError>>>({});
   readonly #dirty = new Set<Id>();
   readonly #written = new Map<Id, string>();
   /** Counts the changes made here, so that an answer from before one of them is known to be old. */
@@ -26,16 +29,21 @@ export class Layouts {
     return this.state.get()[project];
   }
 
-  /** Loads a layout, or makes an empty one where none is stored or the stored one cannot be read. */
+  /** Loads a layout; an empty one where none is stored or the stored one makes no sense. One that does not come stays unloaded, and `errors` says why. */
   async load(project: Id): Promise<void> {
     if (this.of(project)) return;
-    let layout: Layout | null = null;
     try {
-      layout = parseLayout((await this.backend.call("layout_get", { project })).layout);
+      const { layout } = await this.backend.call("layout_get", { project });
+      if (!this.of(project)) this.#put(project, parseLayout(layout) ?? emptyLayout());
+      this.errors.update((all) => without(all, project));
     } catch (reason) {
-      this.report(toBackendError(reason));
+      if (!this.of(project)) this.errors.update((all) => ({ ...all, [project]: toBackendError(reason) }));
     }
-    if (!this.of(project)) this.#put(project, layout ?? emptyLayout());
+  }
+
+  /** Tries again to load what could not be read. */
+  async loadFailed(): Promise<void> {
+    await Promise.all(Object.keys(this.errors.get()).map((project) => this.load(project)));
   }
 
   /** Takes over what another program wrote, unless a change of ours is still under way. */
@@ -65,6 +73,7 @@ export class Layouts {
 
   forget(project: Id): void {
     this.#dirty.delete(project);
+    this.errors.update((all) => without(all, project));
     this.state.update(({ [project]: _, ...rest }) => rest);
   }
 

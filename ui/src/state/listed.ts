@@ -55,10 +55,20 @@ export abstract class Listed<T extends { id: Id; project: Id; created_ms: number
 
   /** Fetches what these projects have, in this order, and forgets all others. It never rejects. */
   async loadAll(projects: readonly Id[]): Promise<void> {
+    this.#forgetOthers(projects);
+    for (const project of projects) await this.load(project);
+  }
+
+  /** As `loadAll`, for projects of which nothing was fetched yet; the others are kept in step by the feed. It never rejects. */
+  async loadNew(projects: readonly Id[]): Promise<void> {
+    this.#forgetOthers(projects);
+    for (const project of projects) if (!this.of(project).loaded) await this.load(project);
+  }
+
+  #forgetOthers(projects: readonly Id[]): void {
     const known = new Set(projects);
     for (const project of this.#listings.keys()) if (!known.has(project)) this.#listings.delete(project);
     this.state.update((all) => Object.fromEntries(Object.entries(all).filter(([project]) => known.has(project))));
-    for (const project of projects) await this.load(project);
   }
 
   /** Resolves when an answer that was asked for after this call is in place; it never rejects. */

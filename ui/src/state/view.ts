@@ -59,7 +59,8 @@ export interface View {
   chosenInbox: Readonly<Record<Id, Id>>;
 }
 
-export const TOASTS_MAX = 4;
+/** Messages that are kept: the window shows the newest, and the others when those are closed. */
+export const TOASTS_MAX = 50;
 
 export function initialView(): View {
   return {

@@ -3,13 +3,12 @@
 
 import { useMemo } from "react";
 import type { BackendError } from "../backend/backend";
-import type { Agent, Id, Task, TaskState } from "../generated/api";
+import { type Agent, type Id, type Task, TASKS_LISTED_MAX, type TaskState } from "../generated/api";
 import { useApp } from "./app";
 import { nothing, type ProjectList } from "./listed";
 import { useQuery } from "./query";
 import { useStore } from "./store";
 import { isOver } from "./words";
-import { LIST_MAX } from "./work";
 
 export interface AgentWork {
   /** Tasks of the agent that wait for their turn. */
@@ -56,7 +55,7 @@ export function workStateOf({ items: tasks, loaded, error }: ProjectList<Task>, 
     if (task.state === "queued") owner.queued += 1;
     if (isOver(task) && (task.ended_ms ?? 0) > (seen[task.owner!] ?? 0)) owner.ended += 1;
   }
-  const line = byState.queued.length < LIST_MAX ? [...byState.queued].reverse() : [];
+  const line = byState.queued.length < TASKS_LISTED_MAX ? [...byState.queued].reverse() : [];
   return {
     tasks, byState, running: byState.starting.length + byState.running.length, queued: byState.queued.length, agents: ofAgents,
     places: new Map(line.map((task, index) => [task.id, index + 1])), loaded, error,

@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
 import { BackendError } from "../backend/backend";
 import { emptyWorld, FakeBackend, newId } from "../backend/fake";
-import type { Task } from "../generated/api";
+import { type Task, TASKS_LISTED_MAX } from "../generated/api";
 import { announcementOf, Announcer } from "./announce";
 import { pendingOf, Work } from "./work";
 import { workStateOf } from "./work-state";
@@ -55,12 +55,20 @@ describe("the tasks of a project", () => {
 
   it("are complete in what is under way when the list is too long", async () => {
     const { work, add } = await begin();
-    for (let n = 0; n < 1200; n += 1) add(`task ${n}`);
+    for (let n = 0; n < TASKS_LISTED_MAX + 200; n += 1) add(`task ${n}`);
     await work.loadAll([PROJECT.id]);
     const state = workStateOf(work.of(PROJECT.id), [], {});
-    expect([state.running, state.queued]).toEqual([2, 1000]);
+    expect([state.running, state.queued]).toEqual([2, TASKS_LISTED_MAX]);
     // Not all that wait are known, so nobody's place is.
     expect(state.places.size).toBe(0);
+  });
+
+  it("have their places in a long line, as long as all of it is known", async () => {
+    const { backend, work, add } = await begin();
+    for (let n = 0; n < 1_202; n += 1) add(`task ${n}`);
+    await work.loadAll([PROJECT.id]);
+    expect(workStateOf(work.of(PROJECT.id), [], {}).places.size).toBe(1_200);
+    expect(backend.countOf("tasks_list")).toBe(1);
   });
 
   it("never go back, when an older answer comes after a newer one", async () => {

@@ -1,16 +1,13 @@
 // The background tasks of all projects.
 
 import { type Backend, toBackendError } from "../backend/backend";
-import type { Change, Id, Task } from "../generated/api";
+import { type Change, type Id, type Task, TASKS_LISTED_MAX } from "../generated/api";
 import { Listed, StaleIds } from "./listed";
 import { Store } from "./store";
 import { without } from "./view";
 import { isOver, type Pending } from "./words";
 
 export type PendingTasks = Readonly<Record<Id, { kind: Pending; attempt: number }>>;
-
-/** What one list answers at most; of a longer one, the tasks that are not over are asked for besides. */
-export const LIST_MAX = 1000;
 
 export class Work extends Listed<Task> {
   /** What the user asked for and the state does not say yet. */
@@ -57,7 +54,8 @@ export class Work extends Listed<Task> {
 
   protected async list(project: Id): Promise<Task[]> {
     const newest = await this.backend.call("tasks_list", { project });
-    if (newest.length < LIST_MAX) return newest;
+    if (newest.length < TASKS_LISTED_MAX) return newest;
+    // Of a list that is cut, the tasks that are not over are asked for besides.
     const live = await Promise.all((["awaiting_approval", "queued", "starting", "running"] as const).map((state) => this.backend.call("tasks_list", { project, state })));
     const known = new Set(newest.map(({ id }) => id));
     return [...newest, ...live.flat().filter(({ id }) => !known.has(id))];

@@ -14,6 +14,9 @@ export const canRestore = (workdir: Workdir): boolean => isGone(workdir) && work
 /** Whether work can be merged from it. One that was merged or given up and is still there was kept, or waits for its work. */
 export const canMerge = ({ state }: Pick<Workdir, "state">): boolean => state === "active" || state === "merged" || state === "abandoned";
 
+/** Whether git is at something that can be stopped. */
+export const canStop = ({ state }: Pick<Workdir, "state">, busy: WorkdirWork | undefined): boolean => busy === "merging" || busy === "removing" || (busy === undefined && state === "removing");
+
 /** A workdir's state as a word, a sign and a colour: each of the three says it. */
 export function workdirState(workdir: Workdir, busy?: WorkdirWork): { word: string; tone: Tone; icon: IconName } {
   if (busy) return { word: `${busy}…`, tone: "busy", icon: "running" };

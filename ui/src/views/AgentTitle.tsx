@@ -29,7 +29,7 @@ export function AgentTitle({ agent, work }: { agent: Agent; work: AgentWork }) {
         : <span className="pane-state muted" data-testid={ids.paneState}>{word}{agent.state === "working" && since_ms !== null && <span className="pane-since"> · <Elapsed since_ms={since_ms} until_ms={null} /></span>}</span>}
       {wake && (
         <button type="button" className="tag-button" onClick={() => void app.showInbox(agent)}>
-          <Flag icon="bell" word="Not woken" tone="bad" title={wake.title} testid={ids.paneWake} />
+          <Flag icon="bell" word="Not woken" tone="bad" title={`${wake.title}\n${wake.next}`} testid={ids.paneWake} />
         </button>
       )}
       {waiting && (

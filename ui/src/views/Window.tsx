@@ -1,4 +1,4 @@
-import { useEffect } from "react";
+import { useEffect, useState } from "react";
 import "../shared/theme.css";
 import "../shared/shared.css";
 import "./views.css";
@@ -55,6 +55,10 @@ function Whole() {
 
   // While a dialog is open nothing behind it can have the focus or be read out.
   const behind = view.dialog !== null || view.quit !== null;
+  // A message that stood there before a dialog opened must not lie over it; it is back when the dialog is closed.
+  const [opened, setOpened] = useState({ behind, newest: 0 });
+  if (opened.behind !== behind) setOpened({ behind, newest: view.toasts.at(-1)?.id ?? 0 });
+  const toasts = behind ? view.toasts.filter(({ id }) => id > opened.newest) : view.toasts;
   return (
     <div className="window" data-testid={ids.window} data-ready={view.ready}>
       <div className="content" inert={behind}>
@@ -68,7 +72,7 @@ function Whole() {
       </div>
       <OpenDialog />
       {view.quit && <QuitDialog request={view.quit} />}
-      <Toasts toasts={view.toasts} place={behind ? "above" : view.sidebar ? "side" : "corner"} onDismiss={(id) => app.dismissToast(id)} onOpen={(id) => app.openToast(id)} />
+      <Toasts toasts={toasts} place={behind ? "above" : view.sidebar ? "side" : "corner"} onDismiss={(id) => app.dismissToast(id)} onOpen={(id) => app.openToast(id)} />
     </div>
   );
 }

@@ -23,11 +23,13 @@ import { TaskActions } from "../features/tasks/TaskActions";
 import { TaskTitle, useTask } from "../features/tasks/TaskPane";
 import { NewTaskButton, TasksPanel } from "../features/tasks/TasksPanel";
 import { TasksStrip } from "../features/tasks/TasksStrip";
+import { AgentTempNotice, TaskTempNotice } from "../features/temp/TempNotice";
 import { NewWorkdirButton, WorkdirsPanel, WorkdirsStrip } from "../features/workdirs/WorkdirsPanel";
 import { Button, IconButton } from "../shared/Button";
 import { Dot } from "../shared/Dot";
 import { ErrorText } from "../shared/ErrorText";
 import { withKeys } from "../shared/keys";
+import { Retry } from "../shared/Retry";
 import { ids } from "../shared/testids";
 import { AgentTitle } from "./AgentTitle";
 import { focusPanes } from "./focus";
@@ -43,7 +45,9 @@ const TABS: readonly PanelTab[] = [
 export function Workspace({ project }: { project: Id }) {
   const app = useApp();
   const layout = useStore(app.layouts.state)[project];
+  const unread = useStore(app.layouts.errors)[project];
   const name = useQuery(app.projects).data?.find(({ id }) => id === project)?.name;
+  if (!layout && unread) return <div className="centred"><Retry error={unread} again={() => app.layouts.load(project)} testid={ids.layoutUnread} /></div>;
   if (!layout) return <p className="muted centred" role="status">Loading…</p>;
   const panel = tasksPanel(layout);
   const shown = openPanel(layout);
@@ -78,7 +82,7 @@ export function Workspace({ project }: { project: Id }) {
 
 function contentOf(view: PanelView, project: Id): ReactNode {
   switch (view) {
-    case "tasks": return <TasksPanel project={project} onLeave={focusPanes} />;
+    case "tasks": return <TasksPanel project={project} onLeave={focusPanes} noticeOf={(task) => <TaskTempNotice task={task} />} />;
     case "asks": return <AsksPanel project={project} onLeave={focusPanes} />;
     case "inbox": return <InboxPanel project={project} onLeave={focusPanes} />;
     case "workdirs": return <WorkdirsPanel key={project} project={project} onLeave={focusPanes} />;
@@ -94,7 +98,7 @@ interface PaneProps { project: Id; pane: Pane; focused: boolean; visible: boolea
 
 function PaneView({ project, pane, focused, visible, zoomed, alone }: PaneProps) {
   const app = useApp();
-  const agents = useQuery(app.agents).data;
+  const { data: agents, error } = useQuery(app.agents);
   const agent = agents?.find(({ id }) => id === pane.agent);
   const actions: PaneActions = {
     focus: () => app.change(project, (layout) => focusPane(layout, pane.id)),
@@ -107,14 +111,17 @@ function PaneView({ project, pane, focused, visible, zoomed, alone }: PaneProps)
   const frame = { focused, zoomed, alone, actions, agent: agent?.name ?? null, task: pane.task ?? null };
   if (pane.task !== undefined) return <TaskPane project={project} id={pane.task} frame={frame} focused={focused} visible={visible} />;
   if (!agent) {
+    const unknown = pane.agent !== null && !agents;
     return (
-      <PaneFrame {...frame} name="empty" filled={false} title={<span className="muted">Empty</span>}>
-        {pane.agent === null || agents ? <EmptyPane project={project} pane={pane.id} focused={focused} /> : null}
+      <PaneFrame {...frame} name={unknown ? "an agent" : "empty"} filled={false} title={<span className="muted">{unknown ? "Agent" : "Empty"}</span>}>
+        {!unknown ? <EmptyPane project={project} pane={pane.id} focused={focused} />
+          : error ? <div className="pane-message"><Retry error={error} again={() => app.agents.refresh()} testid={ids.paneUnread} /></div>
+          : <p className="muted centred" role="status">Loading…</p>}
       </PaneFrame>
     );
   }
   return (
-    <PaneFrame {...frame} name={agent.name} filled title={<AgentTitle agent={agent} work={work.agents.get(agent.id) ?? NO_WORK} />} buttons={<AgentButtons agent={agent} />}>
+    <PaneFrame {...frame} name={agent.name} filled title={<AgentTitle agent={agent} work={work.agents.get(agent.id) ?? NO_WORK} />} buttons={<AgentButtons agent={agent} />} foot={<AgentTempNotice agent={agent} />}>
       {agent.mode === "headless" ? <ConversationView key={agent.id} agent={agent} focused={focused} visible={visible} />
         : agent.run ? <Suspense><TerminalView key={agent.run.id} agent={agent} run={agent.run} focused={focused} visible={visible} /></Suspense>
         : <NoRun agent={agent} focused={focused} />}
@@ -125,16 +132,16 @@ function PaneView({ project, pane, focused, visible, zoomed, alone }: PaneProps)
 type Frame = Pick<ComponentProps<typeof PaneFrame>, "focused" | "zoomed" | "alone" | "actions" | "agent" | "task">;
 
 function TaskPane({ project, id, frame, focused, visible }: { project: Id; id: Id; frame: Frame; focused: boolean; visible: boolean }) {
-  const { task, error } = useTask(project, id);
+  const { task, error, again } = useTask(project, id);
   if (!task) {
     return (
       <PaneFrame {...frame} name="a task" filled title={<span className="muted">Task</span>}>
-        <div className="pane-message">{error ? <ErrorText error={error} /> : <p className="muted" role="status">Loading…</p>}</div>
+        <div className="pane-message">{error ? <Retry error={error} again={again} /> : <p className="muted" role="status">Loading…</p>}</div>
       </PaneFrame>
     );
   }
   return (
-    <PaneFrame {...frame} name={taskName(task)} filled title={<TaskTitle task={task} />} buttons={<TaskActions task={task} openPane={false} />}>
+    <PaneFrame {...frame} name={taskName(task)} filled title={<TaskTitle task={task} />} buttons={<TaskActions task={task} openPane={false} />} foot={<TaskTempNotice task={task} />}>
       <LogView task={task} focused={focused} visible={visible} />
     </PaneFrame>
   );

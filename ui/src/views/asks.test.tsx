@@ -288,7 +288,7 @@ describe("an inbox", () => {
     expect(within(agentRow("tester")).getByTestId(ids.agentWake)).toBeTruthy();
     await user.click(within(toast).getByTestId(ids.toastOpen));
     const wake = await screen.findByTestId(ids.inboxWake);
-    expect(wake.textContent).toContain("It was tried 5 times and is not tried again by itself.");
+    expect(wake.textContent).toContain("It was tried 5 times and is not tried again by itself. Nothing is lost: its messages wait. See to the reason, then start tester.");
     expect(screen.getByTestId(ids.inboxStart).textContent).toBe("Start agent");
     backend.failNext("agent_start", new BackendError("failed", "codex is not logged in.", "Run codex login."));
     await user.click(screen.getByTestId(ids.inboxStart));

@@ -26,6 +26,15 @@ describe("quitting", () => {
     expect(screen.getByTestId(ids.quitDialog)).toBeTruthy();
   });
 
+  it("says so when it is not known what runs", async () => {
+    await openWindow(oneAgent());
+    act(() => backend.requestQuit({ running: [], unknown: "the disk does not answer" }));
+    const dialog = screen.getByTestId(ids.quitDialog);
+    expect(dialog.textContent).toContain("Something may be running");
+    expect(screen.getByTestId(ids.quitUnknown).textContent).toBe("What runs could not be read: the disk does not answer. Agents and tasks may be at work.");
+    expect(dialog.textContent).not.toContain("0 agents");
+  });
+
   it("is asked for by keys, also over a dialog, and by the palette, as the close button asks", async () => {
     await openWindow(oneAgent());
     await user.click(await screen.findByTestId(ids.paneChoice));

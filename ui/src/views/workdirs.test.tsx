@@ -220,6 +220,28 @@ describe("the workdirs", () => {
     await screen.findByText("Copy the path.");
   });
 
+  it("open in a pane when the user's editor works in a terminal, and the same pane is shown again", async () => {
+    await open(() => {
+      put("storm");
+      backend.desktop.programs = { shell: "/bin/zsh", editor: ["/usr/bin/vim", "-p"] };
+    });
+    await waitFor(() => expect(rows().length).toBe(1));
+    await press("{Home}e");
+    await waitFor(() => expect(backend.world.agents.map(({ name }) => name)).toContain("storm-vim"));
+    const { path } = find(rows()[0]!.dataset["workdir"]!);
+    expect(backend.world.agents.find(({ name }) => name === "storm-vim")).toMatchObject({ mode: "terminal", workdir: path });
+    expect(backend.world.profiles.map(({ name, adapter, program, args }) => [name, adapter, program, args])).toContainEqual(["vim", "plain", "/usr/bin/vim", ["-p", "."]]);
+    await waitFor(() => expect(document.activeElement?.closest("[data-testid=pane]")?.getAttribute("data-agent")).toBe("storm-vim"));
+    const { agents, profiles } = backend.world;
+    const before = [agents.length, profiles.length];
+    backend.endRun("storm-vim", { exit_code: 0, signal: null, reason: "exited 0" });
+    screen.getByTestId(ids.workdirsList).focus();
+    await press("{Home}e");
+    await waitFor(() => expect(backend.world.agents.find(({ name }) => name === "storm-vim")?.run?.state).toBe("running"));
+    expect([backend.world.agents.length, backend.world.profiles.length]).toEqual(before);
+    expect(backend.desktop.opened).toEqual([]);
+  });
+
   it("say how their set-up stands, and lead to its task", async () => {
     let id = "";
     await open(() => {

@@ -8,6 +8,7 @@ use carillon_core::task::State;
 use carillon_core::words::{Project, Task};
 use carillon_core::{limits, plain};
 use carillon_store::attempts::{self, AttemptRow};
+use carillon_store::runs;
 use carillon_store::tasks::{self, TaskRow};
 
 use crate::engine::Engine;
@@ -17,6 +18,7 @@ use crate::host::Vars;
 use crate::main_loop::{MainLoop, now_ms};
 use crate::requests::callers::Caller;
 use crate::rules;
+use crate::temps::TempView;
 
 /// A task to start.
 #[derive(Clone, Debug, Default)]
@@ -54,10 +56,9 @@ pub struct TaskView {
     pub row: TaskRow,
     /// Where it stands.
     pub attempt: AttemptRow,
+    /// The temp directory of its run, once it was measured, and until it goes.
+    pub temp: Option<TempView>,
 }
-
-/// Most tasks in one list.
-const LIST_MAX: usize = 10_000;
 
 impl Engine {
     /// Accepts a task: when this returns it has its durable record.
@@ -135,7 +136,7 @@ impl Engine {
         }
         let row = found.pop().ok_or_else(not_found)?;
         let view = self.task_by_id(&row.task.id)?.ok_or_else(not_found)?;
-        Ok(self.with_live_log(view))
+        Ok(self.with_live_facts(view))
     }
 
     /// The tasks of a project, or all; the newest first. With `state`, a word like `running`, only
@@ -143,21 +144,30 @@ impl Engine {
     pub fn tasks(&self, project: Option<&str>, state: Option<&str>) -> Result<Vec<TaskView>, Error> {
         let project = project.map(|key| self.project(key)).transpose()?;
         let views = self.read(|db| {
-            let rows = tasks::list(db, project.as_ref().map(|p| &p.id), state, LIST_MAX)?;
+            let rows = tasks::list(db, project.as_ref().map(|p| &p.id), state, limits::TASKS_LISTED_MAX)?;
             let with_attempt = rows.into_iter().map(|row| {
                 let attempt = attempts::latest(db, &row.task.id)?;
-                Ok(attempt.map(|attempt| TaskView { row, attempt }))
+                Ok(attempt.map(|attempt| TaskView { row, attempt, temp: None }))
             });
             with_attempt.collect::<Result<Vec<_>, carillon_store::db::SqlError>>()
         })?;
-        Ok(views.into_iter().flatten().map(|view| self.with_live_log(view)).collect())
+        Ok(views.into_iter().flatten().map(|view| self.with_live_facts(view)).collect())
     }
 
-    fn with_live_log(&self, mut view: TaskView) -> TaskView {
+    /// What is not on the ledger: how long the log is by now, and what the temp directory takes.
+    fn with_live_facts(&self, mut view: TaskView) -> TaskView {
         if let (false, Some(run)) = (view.attempt.state.is_terminal(), &view.attempt.run) {
             view.attempt.log_bytes = self.inner.host.log_bytes(run).unwrap_or(view.attempt.log_bytes);
+            view.temp = self.temp_of_run(run);
         }
         view
+    }
+
+    /// What a run's directory takes is told where it can be: that its row cannot be read is told by what needs it.
+    fn temp_of_run(&self, run: &RunId) -> Option<TempView> {
+        self.inner.temp_uses.get(run)?;
+        let row = self.read(|db| runs::get(db, run)).ok().flatten()?;
+        self.inner.temp_uses.view(&row)
     }
 
     /// Waits up to `wait` for the end of a task. Who waits from within a task lends its slot
@@ -357,7 +367,7 @@ fn view_of(
     id: &TaskId,
 ) -> Result<Option<TaskView>, carillon_store::db::SqlError> {
     let Some(row) = tasks::get(db, id)? else { return Ok(None) };
-    Ok(attempts::latest(db, id)?.map(|attempt| TaskView { row, attempt }))
+    Ok(attempts::latest(db, id)?.map(|attempt| TaskView { row, attempt, temp: None }))
 }
 
 fn queued(row: &TaskRow, number: u32) -> AttemptRow {

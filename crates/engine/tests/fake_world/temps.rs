@@ -1,7 +1,7 @@
 //! Who clears up a temp directory, and when: the tasks that an agent's run has started inherit it.
 
 use carillon_core::id::RunId;
-use carillon_core::residue::Use;
+use carillon_core::residue::{Use, Watch};
 use carillon_core::run::TEMP_FULL;
 use carillon_engine::requests::{Caller, NewTask, TaskView};
 
@@ -74,9 +74,9 @@ fn a_cancelled_task_inherits_nothing_any_more() {
 fn whoever_fills_a_directory_is_asked_to_end() {
     let stage = Stage::new(OnLaunch::Begin);
     let agent = stage.start("treble").run.expect("a run").id;
-    let task = start_task(&stage, &agent);
+    let started = start_task(&stage, &agent);
     stage.settle();
-    let task = run_of(&stage, &task);
+    let task = run_of(&stage, &started);
     let asked = |run: &RunId| {
         stage.settle();
         stage.world.asked().contains(&Asked::Stop { run: run.clone(), by: TEMP_FULL.to_owned() })
@@ -85,11 +85,31 @@ fn whoever_fills_a_directory_is_asked_to_end() {
     stage.world.report(&agent).temp_measured(&agent, much);
     assert!(!asked(&agent));
     let seen = stage.view("treble").temp.expect("it was measured");
-    assert!(seen.warning().is_some_and(|warning| warning.contains("6144 MiB")), "{seen:?}");
+    assert!(seen.seen.warning().is_some_and(|warning| warning.contains("6144 MiB")), "{seen:?}");
+    assert!(seen.path.is_some());
+    stage.world.report(&task).temp_measured(&task, Use { bytes: 7 << 30, inodes: 1 });
+    stage.settle();
+    let seen =
+        stage.engine.task(started.row.task.id.as_str()).expect("the task").temp.expect("it was measured");
+    assert_eq!((seen.seen.taken.bytes, seen.seen.level), (7 << 30, Watch::Warn));
     let too_much = Use { bytes: 1, inodes: 6_000_000 };
     stage.world.report(&agent).temp_measured(&agent, too_much);
     assert!(asked(&agent) && !asked(&task), "its run, and no other");
     stage.world.end(&agent, 0);
     stage.world.report(&agent).temp_measured(&agent, too_much);
     assert!(asked(&task), "the task has inherited it");
+    let seen = stage.view("treble").temp.expect("its directory is still there");
+    assert_eq!(seen.seen.level, Watch::End);
+}
+
+#[test]
+fn who_was_told_of_a_large_directory_is_told_when_it_is_gone() {
+    let stage = Stage::new(OnLaunch::Begin);
+    let agent = stage.start("treble").run.expect("a run").id;
+    stage.world.report(&agent).temp_measured(&agent, Use { bytes: 6 << 30, inodes: 1 });
+    stage.settle();
+    let before = stage.seq();
+    stage.world.report(&agent).temp_buried(&agent);
+    stage.settle();
+    assert!(stage.seq() > before && stage.view("treble").temp.is_none());
 }

@@ -14,7 +14,7 @@ use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
 use super::look::{self, Look, Recorded};
-use super::{Call, LONG_LIMIT, create, fields, names, path_from};
+use super::{Call, LONG_LIMIT, create, fields, names, path_from, stop};
 use crate::Error;
 
 /// Where archives are kept in a repository.
@@ -90,19 +90,35 @@ pub fn write(
     // A copy that is as its original is made again by whoever made it.
     kept.not_kept.retain(|(path, _)| !recorded.copied.iter().any(|copied| Path::new(copied) == path));
     let tar = write_tar(dir, &look.facts.precious, &tar_path(data_dir, id))?;
-    let about = About {
-        version: 1,
-        path: dir.display().to_string(),
-        head: head.clone(),
-        branch: branch_of(look),
-        base_commit: recorded.base_commit.clone(),
-        has_tar: tar.is_some(),
-        not_kept: kept.not_kept.iter().map(|(path, why)| (path.display().to_string(), why.clone())).collect(),
+    let kept_by = || -> Result<(), Error> {
+        let about = About {
+            version: 1,
+            path: dir.display().to_string(),
+            head: head.clone(),
+            branch: branch_of(look),
+            base_commit: recorded.base_commit.clone(),
+            has_tar: tar.is_some(),
+            not_kept: in_words(&kept.not_kept),
+        };
+        let commit = seal(recorded, &kept, &about, now_s)?;
+        sync(&recorded.repository)?;
+        stop::pass()?;
+        names::keep(&recorded.repository, &reference, &commit)
     };
-    let commit = seal(recorded, &kept, &about, now_s)?;
-    sync(&recorded.repository)?;
-    names::keep(&recorded.repository, &reference, &commit)?;
+    match kept_by() {
+        Ok(()) => {}
+        // Nothing leads to it, and nobody is about to try again.
+        Err(Error::Stopped) => {
+            let _ = tar.map(std::fs::remove_file);
+            return Err(Error::Stopped);
+        }
+        Err(error) => return Err(error),
+    }
     Ok(Archive { reference, tar, not_kept: kept.not_kept })
+}
+
+fn in_words(not_kept: &[(PathBuf, String)]) -> Vec<(String, String)> {
+    not_kept.iter().map(|(path, why)| (path.display().to_string(), why.clone())).collect()
 }
 
 /// Removes what an attempt made here: two indexes, and the locks that git puts beside them.

@@ -9,7 +9,7 @@ use std::path::Path;
 use super::list;
 use super::look::Recorded;
 use super::status::status;
-use super::{Call, LONG_LIMIT, fields, names};
+use super::{Call, LONG_LIMIT, fields, names, stop};
 use crate::Error;
 
 /// Most commits that are replayed one by one.
@@ -47,7 +47,7 @@ pub enum Outcome {
 ///
 /// # Errors
 /// [`Error::Refused`] when something in the worktree is not committed, [`Error::BadRef`] when there is no such
-/// branch, else what git says: then nothing was changed.
+/// branch, [`Error::Stopped`] when that was asked for in time, else what git says: then nothing was changed.
 pub fn merge(recorded: &Recorded, into: &str, how: How, message: &str) -> Result<Outcome, Error> {
     let dir = &recorded.repository;
     names::check_branch(dir, into)?;
@@ -76,6 +76,7 @@ pub fn merge(recorded: &Recorded, into: &str, how: How, message: &str) -> Result
         Made::Conflicts(files) => Ok(Outcome::Conflicts(files)),
         Made::Commit(commit) if commit == was => Ok(Outcome::NothingToDo),
         Made::Commit(commit) => {
+            stop::pass()?;
             publish(dir, into, &was, &commit)?;
             Ok(Outcome::Done { commit, was })
         }

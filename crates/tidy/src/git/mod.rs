@@ -6,7 +6,7 @@
 //!
 //! Reading order: this file (one call), [`names`] and [`list`] (what there is), [`look`] with `nested` and
 //! `proof` and [`branch`] (facts for the judgement), [`create`], [`merge`] and [`diff`], then [`archive`], [`remove`] and
-//! [`restore`].
+//! [`restore`]. [`stop`] is how a merge or a removal is stopped.
 
 pub mod archive;
 pub mod branch;
@@ -21,6 +21,7 @@ mod proof;
 pub mod remove;
 pub mod restore;
 mod status;
+pub mod stop;
 mod talk;
 
 use std::ffi::{OsStr, OsString};
@@ -114,7 +115,7 @@ impl Call {
     /// Runs it and returns whatever it answered.
     ///
     /// # Errors
-    /// [`Error::NoGit`] and [`Error::GitTimeout`]. An exit code that is not 0 is no error here.
+    /// [`Error::NoGit`], [`Error::GitTimeout`] and [`Error::Stopped`]. An exit code that is not 0 is no error here.
     pub(crate) fn answer(&self) -> Result<Answer, Error> {
         let mut command = Command::new("git");
         for (name, _) in std::env::vars_os().filter(|(name, _)| name.as_bytes().starts_with(b"GIT_")) {
@@ -128,16 +129,21 @@ impl Call {
             command.args(["-c", setting]);
         }
         command.args(&self.args);
-        talk::talk(command, self.input.as_deref(), self.limit, self.output_max).map_err(|failure| {
-            match failure {
-                talk::Failure::NotStarted(source) => Error::NoGit { source },
-                talk::Failure::Io(source) => Error::io("talk to git in", &self.dir, source),
-                talk::Failure::TimeIsUp => Error::GitTimeout {
-                    operation: self.operation,
-                    dir: self.dir.clone(),
-                    limit_s: self.limit.as_secs(),
-                },
-            }
+        let stop = stop::current()?;
+        let bounds = talk::Bounds {
+            limit: self.limit,
+            output_max: self.output_max,
+            bell: stop.as_ref().map(|stop| stop.bell()),
+        };
+        talk::talk(command, self.input.as_deref(), &bounds).map_err(|failure| match failure {
+            talk::Failure::Stopped => Error::Stopped,
+            talk::Failure::NotStarted(source) => Error::NoGit { source },
+            talk::Failure::Io(source) => Error::io("talk to git in", &self.dir, source),
+            talk::Failure::TimeIsUp => Error::GitTimeout {
+                operation: self.operation,
+                dir: self.dir.clone(),
+                limit_s: self.limit.as_secs(),
+            },
         })
     }
 

@@ -8,7 +8,7 @@ use carillon_core::judge::{self, Place, Verdict};
 use super::archive::{self, Archive, NAMESPACE, OF_BRANCH};
 use super::look::{Look, Recorded, look, users};
 use super::names::{self, DeletedBranch};
-use super::{Call, LONG_LIMIT, list};
+use super::{Call, LONG_LIMIT, list, stop};
 use crate::Error;
 
 /// Most archives of one workdir: one for each removal that was cut short, and changed something in between.
@@ -55,7 +55,7 @@ pub enum Outcome {
 ///
 /// # Errors
 /// The archive could not be written, something changed while it was written, or git refused: then the worktree is
-/// as it was. [`Error::Git`] has git's reason.
+/// as it was. [`Error::Git`] has git's reason. [`Error::Stopped`]: so it was asked for, before the archive stood.
 pub fn remove(order: &Order<'_>) -> Result<Outcome, Error> {
     let recorded = order.recorded;
     let mut seen = look(recorded)?;
@@ -105,6 +105,7 @@ fn archive_and_remove(order: &Order<'_>, seen: &Look) -> Result<Archive, Error> 
     if !may_go || archive::fingerprint(path, &again)? != before {
         return Err(changed("something changed in it while it was being archived"));
     }
+    stop::pass()?;
     let call = Call::new(&recorded.repository, "remove the worktree", &["worktree", "remove"]);
     // git itself looks once more where nothing differs. What differs is in the archive. One force only: a lock
     // that came in between still holds.
@@ -143,6 +144,7 @@ fn write_archive(order: &Order<'_>, seen: &Look) -> Result<Archive, Error> {
 /// Takes back git's entry of a worktree whose directory is gone: only this one, never all that look like it.
 fn drop_registration(recorded: &Recorded) -> Result<(), Error> {
     let is_known = list::worktrees(&recorded.repository)?.iter().any(|one| one.path == recorded.path);
+    stop::pass()?;
     if is_known {
         let args = ["worktree", "remove", "--"];
         Call::new(&recorded.repository, "drop the worktree's entry", &args).arg(&recorded.path).output()?;

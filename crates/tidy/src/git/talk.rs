@@ -1,7 +1,7 @@
 //! A conversation with one child process: input, output and errors at the same time, with bounds on all.
 
 use std::io::{self, Read, Write};
-use std::os::fd::{AsFd, OwnedFd};
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
@@ -25,6 +25,16 @@ pub(super) enum Failure {
     NotStarted(io::Error),
     Io(io::Error),
     TimeIsUp,
+    Stopped,
+}
+
+/// What bounds a conversation.
+pub(super) struct Bounds<'a> {
+    pub(super) limit: Duration,
+    /// Most bytes of output.
+    pub(super) output_max: usize,
+    /// When it can be read, the child is to end.
+    pub(super) bell: Option<BorrowedFd<'a>>,
 }
 
 /// Starts the command, gives it the input and reads until it has ended. What its descendants still hold open
@@ -32,26 +42,29 @@ pub(super) enum Failure {
 pub(super) fn talk(
     mut command: Command,
     input: Option<&[u8]>,
-    limit: Duration,
-    output_max: usize,
+    bounds: &Bounds<'_>,
 ) -> Result<Answer, Failure> {
     let stdin = if input.is_some() { Stdio::piped() } else { Stdio::null() };
     command.stdin(stdin).stdout(Stdio::piped()).stderr(Stdio::piped());
     linux::unblock_signals(&mut command);
     let mut child = command.spawn().map_err(Failure::NotStarted)?;
-    let mut talk = match Talk::with(&mut child, input.unwrap_or_default(), output_max) {
+    let mut talk = match Talk::with(&mut child, input.unwrap_or_default(), bounds) {
         Ok(talk) => talk,
         Err(error) => {
             end(&mut child);
             return Err(Failure::Io(error));
         }
     };
-    match talk.run(Instant::now() + limit) {
+    match talk.run(Instant::now() + bounds.limit) {
         Ok(Over::Ended) => {}
         Ok(Over::Cut) => end(&mut child),
         Ok(Over::TimeIsUp) => {
             end(&mut child);
             return Err(Failure::TimeIsUp);
+        }
+        Ok(Over::Stopped) => {
+            end(&mut child);
+            return Err(Failure::Stopped);
         }
         Err(errno) => {
             end(&mut child);
@@ -80,6 +93,7 @@ enum Over {
     Ended,
     Cut,
     TimeIsUp,
+    Stopped,
 }
 
 /// One pipe that is read.
@@ -119,12 +133,13 @@ struct Talk<'a> {
     pidfd: OwnedFd,
     stdin: Option<std::fs::File>,
     input: &'a [u8],
+    bell: Option<BorrowedFd<'a>>,
     out: Source,
     err: Source,
 }
 
 impl<'a> Talk<'a> {
-    fn with(child: &mut Child, input: &'a [u8], output_max: usize) -> io::Result<Self> {
+    fn with(child: &mut Child, input: &'a [u8], bounds: &Bounds<'a>) -> io::Result<Self> {
         let pid = i32::try_from(child.id()).ok().and_then(Pid::from_raw).ok_or(io::ErrorKind::NotFound)?;
         let pidfd = pidfd_open(pid, PidfdFlags::empty())?;
         let stdin = child.stdin.take().map(OwnedFd::from);
@@ -132,9 +147,9 @@ impl<'a> Talk<'a> {
             unblock(stdin)?;
         }
         let broken = || io::Error::from(io::ErrorKind::BrokenPipe);
-        let out = Source::new(child.stdout.take().ok_or_else(broken)?.into(), output_max)?;
+        let out = Source::new(child.stdout.take().ok_or_else(broken)?.into(), bounds.output_max)?;
         let err = Source::new(child.stderr.take().ok_or_else(broken)?.into(), ERRORS_MAX)?;
-        Ok(Self { pidfd, stdin: stdin.map(std::fs::File::from), input, out, err })
+        Ok(Self { pidfd, stdin: stdin.map(std::fs::File::from), input, bell: bounds.bell, out, err })
     }
 
     fn run(&mut self, until: Instant) -> Result<Over, Errno> {
@@ -144,8 +159,9 @@ impl<'a> Talk<'a> {
                 return Ok(Over::TimeIsUp);
             }
             let timeout = Timespec::try_from(rest).unwrap_or(Timespec { tv_sec: 1, tv_nsec: 0 });
-            let has_ended = {
+            let (has_ended, is_to_stop) = {
                 let mut fds = vec![PollFd::new(&self.pidfd, PollFlags::IN)];
+                fds.extend(self.bell.as_ref().map(|bell| PollFd::new(bell, PollFlags::IN)));
                 fds.extend(self.stdin.as_ref().map(|stdin| PollFd::new(stdin, PollFlags::OUT)));
                 for source in [&self.out, &self.err] {
                     fds.extend(source.file.as_ref().map(|file| PollFd::new(file, PollFlags::IN)));
@@ -154,7 +170,8 @@ impl<'a> Talk<'a> {
                     Ok(_) | Err(Errno::INTR) => {}
                     Err(errno) => return Err(errno),
                 }
-                !fds[0].revents().is_empty()
+                let rang = self.bell.is_some() && !fds[1].revents().is_empty();
+                (!fds[0].revents().is_empty(), rang)
             };
             self.write();
             // All that the child itself has written is in the pipes when its end is seen.
@@ -162,6 +179,9 @@ impl<'a> Talk<'a> {
             self.err.read();
             if has_ended {
                 return Ok(Over::Ended);
+            }
+            if is_to_stop {
+                return Ok(Over::Stopped);
             }
             if self.out.is_full {
                 return Ok(Over::Cut);
@@ -196,6 +216,10 @@ fn unblock(fd: impl AsFd) -> io::Result<()> {
 mod tests {
     use super::*;
 
+    fn bounds(limit: Duration, output_max: usize) -> Bounds<'static> {
+        Bounds { limit, output_max, bell: None }
+    }
+
     fn sh(script: &str) -> Command {
         let mut command = Command::new("sh");
         command.args(["-c", script]);
@@ -205,7 +229,7 @@ mod tests {
     #[test]
     fn much_input_and_much_output_do_not_wait_for_each_other() {
         let input = vec![b'x'; 4 << 20];
-        let Ok(answer) = talk(sh("cat"), Some(&input), Duration::from_secs(20), 8 << 20) else {
+        let Ok(answer) = talk(sh("cat"), Some(&input), &bounds(Duration::from_secs(20), 8 << 20)) else {
             panic!("no answer")
         };
         assert!(answer.status.success() && answer.out == input && !answer.is_cut);
@@ -215,21 +239,24 @@ mod tests {
     fn a_child_that_hangs_is_ended_with_what_it_started() {
         let begun = Instant::now();
         let script = "trap '' TERM HUP; sleep 300 & echo $! >&2; wait";
-        let failure = talk(sh(script), None, Duration::from_millis(300), 1000);
+        let failure = talk(sh(script), None, &bounds(Duration::from_millis(300), 1000));
         assert!(matches!(failure, Err(Failure::TimeIsUp)));
         assert!(begun.elapsed() < Duration::from_secs(10));
     }
 
     #[test]
     fn a_flood_is_cut_at_its_bound() {
-        let Ok(answer) = talk(sh("yes"), None, Duration::from_secs(20), 100_000) else { panic!("no answer") };
+        let Ok(answer) = talk(sh("yes"), None, &bounds(Duration::from_secs(20), 100_000)) else {
+            panic!("no answer")
+        };
         assert!(answer.is_cut && answer.out.len() == 100_000);
     }
 
     #[test]
     fn what_a_descendant_holds_open_is_not_waited_for() {
         let begun = Instant::now();
-        let Ok(answer) = talk(sh("echo a; sleep 3 & exit 7"), None, Duration::from_secs(20), 1000) else {
+        let Ok(answer) = talk(sh("echo a; sleep 3 & exit 7"), None, &bounds(Duration::from_secs(20), 1000))
+        else {
             panic!("no answer")
         };
         assert_eq!((answer.status.code(), answer.out.as_slice()), (Some(7), b"a\n".as_slice()));

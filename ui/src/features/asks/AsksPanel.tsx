@@ -125,11 +125,13 @@ export function AsksPanel({ project, onLeave }: Props) {
         </div>
         {error && <div className="asks-error"><ErrorText error={error} /><Button onClick={() => void app.asks.load(project)}>Try again</Button></div>}
         <div className="asks-room">
-          <div ref={list} className="asks-list" data-panel-list role="tree" tabIndex={0} aria-label="Asks" aria-activedescendant={row ? `ask-${row.id}` : undefined} data-testid={ids.asksList}
-            onKeyDown={move} onFocus={(event) => event.target === event.currentTarget && at < 0 && rows[0] && choose(rows[0])}>
-            {rows.map((each) => (
-              <AskRow key={each.id} row={each} task={taskOf.get(each.id)} chosen={each.id === picked} cancelling={cancelling.has(each.id)} onChoose={choose} onOpen={openRow} onFold={fold} />
-            ))}
+          <div className="asks-scroll">
+            <div ref={list} className="asks-list" data-panel-list role="tree" tabIndex={0} aria-label="Asks" aria-activedescendant={row ? `ask-${row.id}` : undefined} data-testid={ids.asksList}
+              onKeyDown={move} onFocus={(event) => event.target === event.currentTarget && at < 0 && rows[0] && choose(rows[0])}>
+              {rows.map((each) => (
+                <AskRow key={each.id} row={each} task={taskOf.get(each.id)} chosen={each.id === picked} cancelling={cancelling.has(each.id)} onChoose={choose} onOpen={openRow} onFold={fold} />
+              ))}
+            </div>
             {tree.roots > most && <Button look="quiet" icon="down" className="asks-more" onClick={() => setMost(most + ROOTS_STEP)} testid={ids.asksMore}>Show {Math.min(ROOTS_STEP, tree.roots - most)} more of {plural(tree.roots - most, "ask")}</Button>}
           </div>
           {rows.length === 0 && !error && <Empty loaded={loaded} any={asks.length > 0} onAll={() => setWhich("all")} onAsk={ask} />}

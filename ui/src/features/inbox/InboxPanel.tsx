@@ -111,12 +111,14 @@ function Inbox({ agent }: { agent: Agent }) {
       <WakeNotice agent={agent} now={now} />
       {error && <div className="inbox-error"><ErrorText error={error} /><Button busy={loading} onClick={() => void app.conversations.inboxes.of(agent.id).refresh()}>Try again</Button></div>}
       <div className="inbox-room">
-        <div ref={list} className="messages" data-panel-list role="listbox" tabIndex={0} aria-label={`Messages of ${plain(agent.name)}`} aria-activedescendant={index >= 0 ? `message-${at}` : undefined}
-          data-testid={ids.inboxList} onKeyDown={keyDown} onFocus={(event) => event.target === event.currentTarget && index < 0 && messages[0] && setAt(messages[0].id)}>
-          {messages.slice(0, most).map((message) => (
-            <MessageRow key={message.id} message={message} chosen={message.id === at} now={now} onChoose={() => setAt(message.id)} onOpen={() => open(message)} />
-          ))}
-          {messages.length > most && <Button look="quiet" icon="down" onClick={() => setMost(most + STEP)}>Show {Math.min(STEP, messages.length - most)} more</Button>}
+        <div className="messages-scroll">
+          <div ref={list} className="messages" data-panel-list role="listbox" tabIndex={0} aria-label={`Messages of ${plain(agent.name)}`} aria-activedescendant={index >= 0 ? `message-${at}` : undefined}
+            data-testid={ids.inboxList} onKeyDown={keyDown} onFocus={(event) => event.target === event.currentTarget && index < 0 && messages[0] && setAt(messages[0].id)}>
+            {messages.slice(0, most).map((message) => (
+              <MessageRow key={message.id} message={message} chosen={message.id === at} now={now} onChoose={() => setAt(message.id)} onOpen={() => open(message)} />
+            ))}
+          </div>
+          {messages.length > most && <Button look="quiet" icon="down" className="messages-more" onClick={() => setMost(most + STEP)} testid={ids.inboxMore}>Show {Math.min(STEP, messages.length - most)} more</Button>}
         </div>
         {data?.length === 0 && (
           <div className="inbox-empty muted" data-testid={ids.inboxEmpty}>

@@ -28,9 +28,11 @@ interface Props {
   /** The task whose log the pane shows. */
   task: string | null;
   children: ReactNode;
+  /** What is to be said under what is shown. */
+  foot?: ReactNode;
 }
 
-export function PaneFrame({ name, title, buttons, focused, zoomed, alone, filled, actions, agent, task, children }: Props) {
+export function PaneFrame({ name, title, buttons, focused, zoomed, alone, filled, actions, agent, task, children, foot }: Props) {
   return (
     <section className={`pane ${focused ? "focused" : ""}`} aria-label={`Pane: ${name}`} data-testid={ids.pane} data-focused={focused} data-agent={agent ?? ""} data-task={task ?? ""}
       onFocusCapture={actions.focus} onMouseDownCapture={actions.focus}>
@@ -49,6 +51,7 @@ export function PaneFrame({ name, title, buttons, focused, zoomed, alone, filled
         </div>
       </header>
       <div className="pane-body">{children}</div>
+      {foot}
     </section>
   );
 }

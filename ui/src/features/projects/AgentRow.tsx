@@ -5,6 +5,7 @@ import { useQuery } from "../../state/query";
 import { useStore } from "../../state/store";
 import { isUp, wakeWords } from "../../state/ask-words";
 import { useAwaited } from "../../state/awaited";
+import { agentTemp } from "../../state/temp-words";
 import { usageBrief } from "../../state/usage-words";
 import type { AgentWork } from "../../state/work-state";
 import { agentState } from "../../state/words";
@@ -27,8 +28,9 @@ export function AgentRow({ agent, work }: { agent: Agent; work: AgentWork }) {
   const { words: waiting } = useAwaited(agent);
   const attention = agent.state === "needs_attention" && busy === undefined;
   const wake = agent.wake?.given_up ? wakeWords(agent, 0) : null;
+  const temp = agentTemp(agent);
   // What is new is worth more of a narrow row than what never changes, and somebody who is needed more than any count.
-  const flagged = attention || wake !== null;
+  const flagged = attention || wake !== null || temp !== null;
   const used = usageBrief(agent.usage);
   const badges = work.queued + work.ended + agent.queued + (flagged ? 1 : 0);
   const note = waiting ?? (badges === 0 && profile && profile.name !== agent.name ? profile.name : "");
@@ -42,7 +44,8 @@ export function AgentRow({ agent, work }: { agent: Agent; work: AgentWork }) {
         <Dot tone={tone} word={word} testid={ids.agentState} />
         <span className="row-name">{agent.name}</span>
         {attention && <Flag icon="warn" word="Needs attention" tone="attention" title={`${agent.name} sits on a prompt of its own`} testid={ids.agentAttention} />}
-        {wake && <Flag icon="bell" word="Not woken" tone="bad" title={wake.title} testid={ids.agentWake} />}
+        {wake && <Flag icon="bell" word="Not woken" tone="bad" title={`${wake.title}\n${wake.next}`} testid={ids.agentWake} />}
+        {temp && !attention && !wake && <Flag icon="folder" word="Temp" tone={temp.ending ? "bad" : "attention"} title={`${temp.title} ${temp.next}`} testid={ids.agentTemp} />}
         {agent.queued > 0 && <Badge icon="inbox" word="Queued" count={agent.queued} small title={`Queued ${agent.queued}: turns and messages that wait for ${agent.name}`} testid={ids.agentQueued} />}
         {!flagged && work.queued > 0 && <Badge icon="clock" word="Task queued" count={work.queued} small title={`${plural(work.queued, "task")} of ${agent.name} in line`} testid={ids.agentTaskQueued} />}
         {!flagged && work.ended > 0 && <Badge icon="check" word="Task done" count={work.ended} small tone="news" title={`Task done: ${work.ended} since you looked`} testid={ids.agentDone} />}

@@ -8,8 +8,8 @@ import { usageBrief } from "../../state/usage-words";
 import { NO_WORK, useProjectWorkState } from "../../state/work-state";
 import { Badge } from "../../shared/Badge";
 import { Button, IconButton } from "../../shared/Button";
-import { ErrorText } from "../../shared/ErrorText";
 import { withKeys } from "../../shared/keys";
+import { Retry } from "../../shared/Retry";
 import { ids } from "../../shared/testids";
 import { plural } from "../../shared/text";
 import { AgentRow } from "./AgentRow";
@@ -21,12 +21,13 @@ export function Sidebar() {
   const agents = useQuery(app.agents);
   const view = useStore(app.view);
   const error = projects.error ?? agents.error;
+  const again = () => Promise.all([app.projects.refresh(), app.agents.refresh()]);
   return (
     <nav className="sidebar" aria-label="Projects and agents" data-testid={ids.sidebar} onKeyDown={moveBetweenRows}>
       <div className="sidebar-list">
-        {error && <ErrorText error={error} />}
+        {error && <Retry error={error} again={again} testid={ids.sidebarError} />}
         {projects.data?.map((project) => (
-          <ProjectItem key={project.id} project={project} shown={project.id === view.project} agents={agents.data?.filter((agent) => agent.project === project.id) ?? []} />
+          <ProjectItem key={project.id} project={project} shown={project.id === view.project} agents={agents.data?.filter((agent) => agent.project === project.id)} />
         ))}
         {projects.data?.length === 0 && <p className="muted sidebar-empty">No project is open.</p>}
       </div>
@@ -40,7 +41,7 @@ export function Sidebar() {
   );
 }
 
-function ProjectItem({ project, shown, agents }: { project: Project; shown: boolean; agents: Agent[] }) {
+function ProjectItem({ project, shown, agents }: { project: Project; shown: boolean; agents: Agent[] | undefined }) {
   const app = useApp();
   const work = useProjectWorkState(project.id);
   const used = usageBrief(project.usage);
@@ -64,8 +65,8 @@ function ProjectItem({ project, shown, agents }: { project: Project; shown: bool
         </div>
       </div>
       <ul className="agents" data-testid={ids.projectAgents}>
-        {agents.map((agent) => <AgentRow key={agent.id} agent={agent} work={work.agents.get(agent.id) ?? NO_WORK} />)}
-        {agents.length === 0 && (
+        {agents?.map((agent) => <AgentRow key={agent.id} agent={agent} work={work.agents.get(agent.id) ?? NO_WORK} />)}
+        {agents?.length === 0 && (
           <li><Button look="quiet" icon="plus" className="add-first" onClick={add}>Add agent</Button></li>
         )}
       </ul>

@@ -18,7 +18,7 @@ export function QuitDialog({ request }: { request: QuitRequest }) {
   const [remember, setRemember] = useState(false);
   const [busy, setBusy] = useState<"stop" | "keep" | null>(null);
   const [error, setError] = useState<BackendError | null>(null);
-  const { running } = request;
+  const { running, unknown = null } = request;
 
   const quit = async (choice: "stop" | "keep") => {
     setBusy(choice);
@@ -32,7 +32,7 @@ export function QuitDialog({ request }: { request: QuitRequest }) {
   };
 
   return (
-    <Dialog title={whatRuns(running)} width="medium" alert testid={ids.quitDialog} onClose={app.cancelQuit}
+    <Dialog title={unknown === null ? whatRuns(running) : "Something may be running"} width="medium" alert testid={ids.quitDialog} onClose={app.cancelQuit}
       footer={<>
         <label className="check-field grow">
           <input type="checkbox" checked={remember} onChange={(event) => setRemember(event.target.checked)} data-testid={ids.quitRemember} />
@@ -42,6 +42,7 @@ export function QuitDialog({ request }: { request: QuitRequest }) {
         <Button look="danger" busy={busy === "stop"} disabled={busy !== null} onClick={() => void quit("stop")} testid={ids.quitStop}>Stop them and quit</Button>
         <Button look="primary" busy={busy === "keep"} disabled={busy !== null} onClick={() => void quit("keep")} testid={ids.quitKeep}>Keep them running and quit</Button>
       </>}>
+      {unknown !== null && <p data-testid={ids.quitUnknown}>What runs could not be read: {plain(unknown)}. Agents and tasks may be at work.</p>}
       <ul className="quit-names">
         {running.slice(0, NAMES_SHOWN).map(({ agent, project, kind }, index) => (
           <li key={index} className="clip">

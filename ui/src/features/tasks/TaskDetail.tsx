@@ -1,3 +1,4 @@
+import type { ReactNode } from "react";
 import type { Id, Task } from "../../generated/api";
 import { useApp } from "../../state/app";
 import { commandLine, isTitled, taskName, taskOutcome } from "../../state/words";
@@ -8,10 +9,10 @@ import { LogView } from "./LogView";
 import { TaskActions } from "./TaskActions";
 import { Duration, TaskMark, usePending } from "./TaskMark";
 
-interface Props { project: Id; task: Task; owner: string; root: string; onClose: () => void }
+interface Props { project: Id; task: Task; owner: string; root: string; notice: ReactNode; onClose: () => void }
 
 /** One task of the list: what it is, how it stands, what can be done, and its log. */
-export function TaskDetail({ project, task, owner, root, onClose }: Props) {
+export function TaskDetail({ project, task, owner, root, notice, onClose }: Props) {
   const app = useApp();
   const pending = usePending(task);
   const command = plain(commandLine(task));
@@ -35,6 +36,7 @@ export function TaskDetail({ project, task, owner, root, onClose }: Props) {
         {task.output_held && <p className="task-facts-line">A process that it started still held its output when it ended; what that printed later is not here.</p>}
         {task.left_over.length > 0 && <p className="task-facts-line">Still running: {plain(task.left_over.join(", "))}</p>}
         <p className="muted task-facts-line">{facts.filter((fact) => fact !== null).join(" · ")}</p>
+        {notice}
       </header>
       <div className="task-detail-log"><LogView task={task} focused={app.chosenTask(project).detail} visible /></div>
     </section>

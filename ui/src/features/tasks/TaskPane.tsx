@@ -8,13 +8,16 @@ import { useProjectWorkState } from "../../state/work-state";
 import { taskName, taskOutcome } from "../../state/words";
 import { Duration, TaskMark, usePending } from "./TaskMark";
 
-/** A task by its id: from the list, or, where the list does not reach back so far, by itself. */
-export function useTask(project: Id, id: Id): { task: Task | undefined; error: BackendError | null } {
+/** A task by its id: from the list, or, where the list does not reach back so far, by itself. `again` asks once more for it. */
+export function useTask(project: Id, id: Id): { task: Task | undefined; error: BackendError | null; again: () => Promise<void> } {
   const app = useApp();
   const { tasks, loaded } = useProjectWorkState(project);
   const listed = tasks.find((task) => task.id === id);
   const [alone, setAlone] = useState<{ task?: Task; error?: BackendError }>({});
   const missing = loaded && !listed;
+  const again = async () => {
+    await app.backend.call("task_show", { task: id }).then((task) => setAlone({ task }), (reason: unknown) => setAlone({ error: toBackendError(reason) }));
+  };
   useEffect(() => {
     if (!missing) return;
     let gone = false;
@@ -26,7 +29,7 @@ export function useTask(project: Id, id: Id): { task: Task | undefined; error: B
       gone = true;
     };
   }, [app, id, missing]);
-  return { task: listed ?? alone.task, error: missing ? alone.error ?? null : null };
+  return { task: listed ?? alone.task, error: missing ? alone.error ?? null : null, again };
 }
 
 export function TaskTitle({ task }: { task: Task }) {

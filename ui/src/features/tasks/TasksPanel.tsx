@@ -1,14 +1,14 @@
 // The tasks of a project, in the panel beside its panes: what runs, what waits, what ended, and what can be done about it.
 
-import { type KeyboardEvent, useCallback, useMemo, useRef, useState } from "react";
+import { type KeyboardEvent, type ReactNode, useCallback, useMemo, useRef, useState } from "react";
 import "./tasks.css";
-import type { Id } from "../../generated/api";
+import type { Id, Task } from "../../generated/api";
 import { useApp } from "../../state/app";
 import { useQuery } from "../../state/query";
 import { useStore } from "../../state/store";
 import { useProjectWorkState } from "../../state/work-state";
 import { Button } from "../../shared/Button";
-import { ErrorText } from "../../shared/ErrorText";
+import { Retry } from "../../shared/Retry";
 import { ids } from "../../shared/testids";
 import { plain } from "../../shared/text";
 import { type Chip, CHIPS, filtered, type Filter, NO_FILTER } from "./filter";
@@ -20,9 +20,11 @@ interface Props {
   project: Id;
   /** Gives the keyboard back to the panes. */
   onLeave: () => void;
+  /** What else is to be said of a task that is looked at. */
+  noticeOf: (task: Task) => ReactNode;
 }
 
-export function TasksPanel({ project, onLeave }: Props) {
+export function TasksPanel({ project, onLeave, noticeOf }: Props) {
   const app = useApp();
   const choice = useStore(app.view).chosenTasks[project];
   const work = useProjectWorkState(project);
@@ -91,7 +93,7 @@ export function TasksPanel({ project, onLeave }: Props) {
             })}
           </div>
         </div>
-        {work.error && <ErrorText error={work.error} />}
+        {work.error && <div className="tasks-error"><Retry error={work.error} again={() => app.work.load(project)} /></div>}
         <div className="tasks-room">
           <TaskList ref={list} project={project} tasks={tasks} places={work.places} ownerOf={ownerOf} />
           {tasks.length === 0 && !work.error && (
@@ -112,7 +114,7 @@ export function TasksPanel({ project, onLeave }: Props) {
         </div>
         {tasks.length > 0 && !detail && <p className="tasks-hint muted clip">{OPEN_HINT}</p>}
       </div>
-      {detail && <TaskDetail key={detail.id} project={project} task={detail} owner={ownerOf(detail.owner)} root={root} onClose={closeDetail} />}
+      {detail && <TaskDetail key={detail.id} project={project} task={detail} owner={ownerOf(detail.owner)} root={root} notice={noticeOf(detail)} onClose={closeDetail} />}
     </div>
   );
 }

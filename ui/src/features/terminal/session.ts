@@ -14,6 +14,7 @@ import { correctContrast } from "./contrast";
 import { InputQueue } from "./input";
 import { piecesOf, type PullState, Puller } from "./pull";
 import { silence } from "./silence";
+import { type Size, SizeTeller } from "./size";
 import "./styles";
 import { DARK, LIGHT, MONO } from "./themes";
 import { CELL_WIDTHS } from "./widths";
@@ -37,7 +38,7 @@ export interface Hooks {
   openUrl(url: string): void;
   hoverUrl(url: string | null): void;
   searched(found: { index: number; count: number }): void;
-  sized(size: { cols: number; rows: number }): void;
+  sized(size: Size): void;
   /** Enter was pressed in a terminal whose run has ended. */
   enterAfterEnd(): void;
 }
@@ -48,19 +49,20 @@ export class TerminalSession {
   readonly #search = new SearchAddon({ highlightLimit: 1000 });
   readonly #puller: Puller;
   readonly #input: InputQueue;
+  readonly #size: SizeTeller;
   readonly #cleanUp: (() => void)[] = [];
   #live: boolean;
   #closed = false;
   #scheme: Scheme;
   #mayRaiseContrast = false;
-  #asked: { cols: number; rows: number } | null = null;
-  #asking = false;
+  /** A snapshot is being put in place, and its size is that of the past: the run must not be told of it. */
+  #replacing = false;
   #resizeTimer: ReturnType<typeof setTimeout> | null = null;
   #pasteTimer: ReturnType<typeof setTimeout> | null = null;
 
   constructor(
     private readonly backend: Backend,
-    private readonly run: Id,
+    run: Id,
     live: boolean,
     look: Look,
     private readonly hooks: Hooks,
@@ -90,6 +92,7 @@ export class TerminalSession {
       append: (bytes) => this.#write(bytes),
     }, (state) => this.#pulled(state));
     this.#input = new InputQueue((data) => backend.call("terminal_write", { run, data }), (error) => hooks.failed(error));
+    this.#size = new SizeTeller((size) => backend.call("terminal_resize", { run, ...size }));
     this.#wire();
   }
 
@@ -156,6 +159,7 @@ export class TerminalSession {
     this.#closed = true;
     this.#puller.close();
     this.#input.close();
+    this.#size.stop();
     if (this.#resizeTimer !== null) clearTimeout(this.#resizeTimer);
     if (this.#pasteTimer !== null) clearTimeout(this.#pasteTimer);
     for (const undo of this.#cleanUp) undo();
@@ -216,18 +220,10 @@ export class TerminalSession {
     }, RESIZE_AFTER_MS);
   }
 
-  /** Tells the run its newest size; sizes that were overtaken meanwhile are never sent. */
   #tellSize(): void {
     const { cols, rows } = this.terminal;
     this.hooks.sized({ cols, rows });
-    if (!this.#live || this.#asking || (this.#asked?.cols === cols && this.#asked.rows === rows)) return;
-    this.#asked = { cols, rows };
-    this.#asking = true;
-    // A run that ended meanwhile refuses, and then its size matters to nobody.
-    void this.backend.call("terminal_resize", { run: this.run, cols, rows }).catch(() => undefined).then(() => {
-      this.#asking = false;
-      if (!this.#closed) this.#tellSize();
-    });
+    if (this.#live && !this.#replacing) this.#size.tell({ cols, rows });
   }
 
   // --- bytes ---
@@ -236,10 +232,9 @@ export class TerminalSession {
     const { terminal } = this;
     terminal.reset();
     this.#forgetOldSelection();
-    const tell = this.#asking;
-    this.#asking = true; // The snapshot's size is that of the past; the run must not be told of it.
+    this.#replacing = true;
     if (frame.cols >= 2 && frame.rows >= 1) terminal.resize(frame.cols, frame.rows);
-    this.#asking = tell;
+    this.#replacing = false;
     await this.#write(frame.payload);
     this.fit();
   }
@@ -257,6 +252,7 @@ export class TerminalSession {
     if (state.kind === "ended" || state.kind === "gone") {
       this.#live = false;
       this.#input.close();
+      this.#size.stop();
       this.terminal.options.disableStdin = true;
       this.terminal.write("\x1b[?25l");
     }

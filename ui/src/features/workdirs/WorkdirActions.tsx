@@ -1,12 +1,14 @@
-import type { Id, Workdir } from "../../generated/api";
+import type { Id, Profile, Workdir } from "../../generated/api";
 import { freeName, useApp } from "../../state/app";
 import type { App } from "../../state/app";
 import { useStore } from "../../state/store";
-import { canMerge, canRestore, isGone } from "../../state/workdir-words";
+import { canMerge, canRestore, canStop, isGone } from "../../state/workdir-words";
+import { isLive } from "../../state/words";
 import { Button } from "../../shared/Button";
 import { CopyButton } from "../../shared/CopyButton";
 import { ids } from "../../shared/testids";
 import { plain } from "../../shared/text";
+import { editorName, inTerminal } from "./editors";
 
 const SHELLS = new Set(["sh", "bash", "zsh", "fish", "dash", "ksh", "nu"]);
 
@@ -23,48 +25,83 @@ export function actionsOf(app: App, workdir: Workdir) {
     shell: there ? () => void openShell(app, workdir) : null,
     editor: there ? () => void openEditor(app, workdir) : null,
     copy: () => app.copy(workdir.path),
+    stop: canStop(workdir, app.workdirs.busy.get()[workdir.id]) ? () => void stopWork(app, workdir) : null,
   };
+}
+
+/** Reports its own failure, and says why it goes on where it does. */
+async function stopWork(app: App, workdir: Workdir): Promise<void> {
+  try {
+    const goesOn = await app.workdirs.stop(workdir);
+    if (goesOn !== null) app.tell(`${plain(workdir.name)} was not stopped: ${plain(goesOn)}.`);
+  } catch (reason) {
+    app.report(reason, `${plain(workdir.name)} could not be stopped.`);
+  }
+}
+
+/** While git merges or removes it. */
+export function StopButton({ workdir }: { workdir: Workdir }) {
+  const app = useApp();
+  const busy = useStore(app.workdirs.busy)[workdir.id];
+  const stopping = useStore(app.workdirs.stopping).has(workdir.id);
+  if (!canStop(workdir, busy)) return null;
+  return <Button icon="stop" busy={stopping} onClick={() => void stopWork(app, workdir)} title={busy === "merging" ? "Stop the merge (S)" : "Stop the removal (S)"} testid={ids.workdirStop}>Stop</Button>;
 }
 
 /** The profile of a shell: one that there is, else one that is made for the user's own. */
 async function shellProfile(app: App): Promise<Id> {
-  const profiles = app.profiles.data ?? [];
-  const known = profiles.find(({ adapter, program }) => adapter === "plain" && SHELLS.has(program.split("/").at(-1)!));
+  const known = (app.profiles.data ?? []).find(({ adapter, program }) => adapter === "plain" && SHELLS.has(program.split("/").at(-1)!));
   if (known) return known.id;
   const { shell } = await app.backend.call("user_programs", {});
-  const name = freeName("shell", new Set(profiles.map((profile) => profile.name)), false);
-  const made = await app.backend.call("profile_add", { name, adapter: "plain", program: shell ?? "sh" });
+  return makeProfile(app, "shell", shell ?? "sh", []);
+}
+
+/** The profile of a program with these arguments: one that there is, else one that is made for it. */
+async function profileOf(app: App, program: string, args: string[]): Promise<Id> {
+  const isIt = (profile: Profile) => profile.adapter === "plain" && profile.program === program && profile.args.join("\0") === args.join("\0");
+  return app.profiles.data?.find(isIt)?.id ?? makeProfile(app, editorName(program), program, args);
+}
+
+async function makeProfile(app: App, stem: string, program: string, args: string[]): Promise<Id> {
+  const taken = new Set(app.profiles.data?.map(({ name }) => name));
+  const made = await app.backend.call("profile_add", { name: freeName(stem, taken, false), adapter: "plain", program, ...(args.length > 0 ? { args } : {}) });
   await app.profiles.refresh();
   return made.id;
 }
 
-/** An agent whose program is a shell, in a pane. One that works there already is shown. */
+/** An agent of this profile in a pane, whose program works in the workdir. One that is there already is shown. */
+async function openInPane(app: App, workdir: Workdir, id: Id, word: string): Promise<void> {
+  const agents = app.agents.data ?? [];
+  const present = agents.find((agent) => agent.profile === id && agent.workdir === workdir.path);
+  if (present) {
+    await app.show(present, true);
+    if (!isLive(present.run)) void app.startAgent(present.id);
+    return;
+  }
+  const profile = app.profiles.data?.find((each) => each.id === id);
+  if (!profile) return;
+  const taken = new Set(agents.filter(({ project }) => project === workdir.project).map(({ name }) => name));
+  await app.addAgent({ project: workdir.project, name: freeName(`${workdir.name}-${word}`, taken, false), profile, mode: "terminal", role: "", workdir: workdir.path, beside: true });
+}
+
 async function openShell(app: App, workdir: Workdir): Promise<void> {
   try {
-    const id = await shellProfile(app);
-    const agents = app.agents.data ?? [];
-    const present = agents.find((agent) => agent.profile === id && agent.workdir === workdir.path);
-    if (present) {
-      await app.show(present, true);
-      if (!present.run || present.run.state === "ended" || present.run.state === "lost") void app.startAgent(present.id);
-      return;
-    }
-    const profile = app.profiles.data?.find((each) => each.id === id);
-    if (!profile) return;
-    const taken = new Set(agents.filter(({ project }) => project === workdir.project).map(({ name }) => name));
-    await app.addAgent({ project: workdir.project, name: freeName(`${workdir.name}-shell`, taken, false), profile, mode: "terminal", role: "", workdir: workdir.path, beside: true });
+    await openInPane(app, workdir, await shellProfile(app), "shell");
   } catch (reason) {
     app.report(reason, "A terminal could not be opened there.");
   }
 }
 
-/** The window of another program takes a while to come, so it is said that it was asked for. */
+/** An editor that works in a terminal gets a pane. The window of any other takes a while to come, so it is said that it was asked for. */
 async function openEditor(app: App, workdir: Workdir): Promise<void> {
   try {
-    const { with: program } = await app.backend.call("desktop_open_directory", { path: workdir.path });
-    app.tell(program === null ? `${plain(workdir.name)} opens in your file manager. With VISUAL set to an editor that has a window, it opens there.` : `${plain(workdir.name)} opens in ${plain(program)}.`);
+    const { editor } = await app.backend.call("user_programs", {});
+    const [program, ...args] = inTerminal(editor ?? []) ?? [];
+    if (program !== undefined) return await openInPane(app, workdir, await profileOf(app, program, args), editorName(program));
+    const { with: opened } = await app.backend.call("desktop_open_directory", { path: workdir.path });
+    app.tell(opened === null ? `${plain(workdir.name)} opens in your file manager. With VISUAL set to an editor that is known, it opens there.` : `${plain(workdir.name)} opens in ${plain(opened)}.`);
   } catch (reason) {
-    app.report(reason, `${plain(workdir.name)} could not be opened.`);
+    app.report(reason, `${plain(workdir.name)}:`);
   }
 }
 
@@ -77,6 +114,7 @@ export function WorkdirActions({ workdir }: { workdir: Workdir }) {
       {diff && <Button icon="note" onClick={diff} title="Show the difference (D)" testid={ids.workdirDiff}>Difference</Button>}
       {merge && <Button icon="merge" onClick={merge} title="Merge (M)" testid={ids.workdirMerge}>Merge…</Button>}
       {restore && <Button icon="retry" look="primary" onClick={restore} title="Restore (R)" testid={ids.workdirRestore}>Restore…</Button>}
+      <StopButton workdir={workdir} />
       {shell && <Button icon="terminal" onClick={shell} title="Open a terminal in it (T)" testid={ids.workdirShell}>Terminal</Button>}
       {editor && <Button icon="folder" onClick={editor} title="Open it in your editor, or else in the file manager (E)" testid={ids.workdirEditor}>Editor</Button>}
       <CopyButton copy={copy} label="Copy path" title="Copy the path (Y)" testid={ids.workdirCopy} />

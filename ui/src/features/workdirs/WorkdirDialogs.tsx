@@ -12,6 +12,7 @@ import { ErrorText } from "../../shared/ErrorText";
 import { ids } from "../../shared/testids";
 import { plain, plural } from "../../shared/text";
 import { useGitWork } from "./useGitWork";
+import { StopButton } from "./WorkdirActions";
 import { Sentences } from "./WorkdirDetail";
 
 export function NewWorkdirDialog({ project }: { project: Project }) {
@@ -61,7 +62,8 @@ export function MergeDialog({ workdir }: { workdir: Workdir }) {
   return (
     <Dialog title={`Merge ${plain(workdir.name)}`} width="medium" testid={ids.workdirDialog} onClose={app.closeDialog} onSubmit={merge}
       footer={<>
-        <Button onClick={app.closeDialog}>Cancel</Button>
+        <Button onClick={app.closeDialog}>{busy ? "Close" : "Cancel"}</Button>
+        {busy && <StopButton workdir={workdir} />}
         {dirty
           ? <Button icon="retry" onClick={() => void app.workdirs.lists.of(workdir.project).refresh()}>Look again</Button>
           : <Button look="primary" icon="merge" type="submit" busy={busy} disabled={into.trim() === ""} testid={ids.workdirDialogYes}>Merge into {target}</Button>}
@@ -100,7 +102,8 @@ export function RemoveWorkdirDialog({ workdir }: { workdir: Workdir }) {
   return (
     <Dialog title={blocked ? `${name} must stay` : `Remove ${name}?`} width="medium" testid={ids.workdirDialog} onClose={app.closeDialog}
       footer={<>
-        <Button data-autofocus onClick={app.closeDialog}>{blocked ? "Close" : "Cancel"}</Button>
+        <Button data-autofocus onClick={app.closeDialog}>{blocked || busy ? "Close" : "Cancel"}</Button>
+        {busy && <StopButton workdir={workdir} />}
         {blocked ? <Button icon="retry" onClick={refresh}>Look again</Button> : <Button look="danger" icon="trash" busy={busy} onClick={remove} testid={ids.workdirDialogYes}>Remove</Button>}
       </>}>
       {blocked ? <p>It cannot be removed now:</p> : workdir.verdict === "needs_consent" ? <p>It holds work that is nowhere else:</p> : workdir.verdict === "safe" ? <p>Nothing in it is only there:</p> : <p>It could not be looked at. It is looked at once more before anything goes.</p>}

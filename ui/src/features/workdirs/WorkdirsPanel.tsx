@@ -100,6 +100,7 @@ export function WorkdirsPanel({ project, onLeave }: Props) {
     else if (key === "d" && actions?.diff) actions.diff();
     else if (key === "m" && actions?.merge) actions.merge();
     else if (key === "x" && actions?.remove) actions.remove();
+    else if (key === "s" && actions?.stop) actions.stop();
     else if (key === "r" && actions?.restore) actions.restore();
     else if (key === "t" && actions?.shell) actions.shell();
     else if (key === "e" && actions?.editor) actions.editor();
@@ -121,10 +122,12 @@ export function WorkdirsPanel({ project, onLeave }: Props) {
         </div>
         {error && <div className="workdirs-error"><ErrorText error={error} /><Button busy={loading} onClick={refresh}>Try again</Button></div>}
         <div className="workdirs-room">
-          <div ref={list} className="workdirs-list" data-panel-list role="listbox" tabIndex={0} aria-label="Workdirs" aria-activedescendant={chosen ? `workdir-${chosen.id}` : undefined} data-testid={ids.workdirsList}
-            onFocus={(event) => event.target === event.currentTarget && at < 0 && rows[0] && setPicked(rows[0].id)}>
-            {rows.slice(0, most).map((workdir) => <WorkdirRow key={workdir.id} workdir={workdir} owner={ownerOf(workdir)} chosen={workdir.id === picked} busy={busy[workdir.id]} setUp={tasks.get(workdir.id)} now={now} onChoose={open} />)}
-            {rows.length > most && <Button look="quiet" icon="down" onClick={() => setMost(most + STEP)}>Show {Math.min(STEP, rows.length - most)} more</Button>}
+          <div className="workdirs-scroll">
+            <div ref={list} className="workdirs-list" data-panel-list role="listbox" tabIndex={0} aria-label="Workdirs" aria-activedescendant={chosen ? `workdir-${chosen.id}` : undefined} data-testid={ids.workdirsList}
+              onFocus={(event) => event.target === event.currentTarget && at < 0 && rows[0] && setPicked(rows[0].id)}>
+              {rows.slice(0, most).map((workdir) => <WorkdirRow key={workdir.id} workdir={workdir} owner={ownerOf(workdir)} chosen={workdir.id === picked} busy={busy[workdir.id]} setUp={tasks.get(workdir.id)} now={now} onChoose={open} />)}
+            </div>
+            {rows.length > most && <Button look="quiet" icon="down" className="workdirs-more" onClick={() => setMost(most + STEP)}>Show {Math.min(STEP, rows.length - most)} more</Button>}
           </div>
           {rows.length === 0 && !error && (
             <div className="workdirs-empty muted" data-testid={ids.workdirsEmpty}>

@@ -3,6 +3,7 @@ import { type BackendError, toBackendError } from "../../backend/backend";
 import type { Workdir } from "../../generated/api";
 import { type App, useApp } from "../../state/app";
 import { openPanel } from "../../state/layout";
+import { STOPPED } from "../../state/workdirs";
 import { capital, plain } from "../../shared/text";
 
 function listIsSeen(app: App, { project }: Workdir): boolean {
@@ -37,6 +38,10 @@ export function useGitWork(failed: string) {
       // Where the list shows it, only what the list does not show needs words.
       if (!seen || notes.length > 0) app.tell([done(workdir), ...notes].join(" "));
     } catch (reason) {
+      if (toBackendError(reason).code === STOPPED) {
+        if (open.current) app.closeDialog();
+        return app.tell(`${failed} ${toBackendError(reason).message}`);
+      }
       if (!open.current) return app.report(reason, failed);
       setError(toBackendError(reason));
       setBusy(false);
