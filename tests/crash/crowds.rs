@@ -3,7 +3,7 @@
 use std::process::Stdio;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use serde_json::{Value, json};
+use serde_json::json;
 
 use crate::answers::add_headless;
 use crate::support::{CARILLON, World, wait};
@@ -158,22 +158,97 @@ fn ends_during_a_turn_are_told_after_it_and_once() {
     assert_eq!(told.lines().filter(|line| *line == "turn").count(), 1, "{told}");
 }
 
-/// A wake that comes to nothing is tried again, told as a repeat, and given up visibly.
+/// A wake that comes to nothing is tried again, after longer and longer pauses, and given up visibly; the next start
+/// tells what waits.
 #[test]
 fn a_wake_that_fails_is_tried_again_and_then_given_up() {
     let world = World::started();
-    add_headless(&world, "bob", "cat >> told; if [ -e well ]; then echo ok; else touch well; exit 1; fi");
+    add_headless(&world, "bob", "cat >> told; [ -e well ] && echo ok");
     world.ok(&["send", "bob", "listen"]);
-    let note = || {
-        let inbox = world.ok(&["inbox", "bob"]);
-        let note = inbox[0].clone();
-        (note["state"] == "delivered").then_some(note)
-    };
-    let note = world.wait_for("the delivery", note);
+    let (mut attempt, mut next_ms) = (0, 0);
+    while attempt < 5 {
+        let wake = world.wait_for("the next failure", || {
+            let wake = world.agent("bob")["wake"].clone();
+            (wake["attempt"].as_i64() > Some(attempt)).then_some(wake)
+        });
+        let (failed, next) = (wake["attempt"].as_i64().unwrap(), wake["next_ms"].as_i64().unwrap());
+        assert_eq!((failed, &wake["given_up"]), (attempt + 1, &json!(false)), "{wake}");
+        // A try is never before its time, so the times are at least as far apart as the pauses.
+        assert!(next - next_ms >= 500 << attempt, "pause {failed} is too short: {wake}");
+        (attempt, next_ms) = (failed, next);
+    }
+    let given_up = world.wait_for("it to be given up", || {
+        let wake = world.agent("bob")["wake"].clone();
+        (wake["given_up"] == true).then_some(wake)
+    });
+    assert_eq!((&given_up["attempt"], &given_up["next_ms"]), (&json!(6), &json!(null)), "{given_up}");
+    let note = || world.ok(&["inbox", "bob"])[0].clone();
+    assert_eq!(
+        (&note()["state"], &world.agent("bob")["queued"]),
+        (&json!("pending"), &json!(1)),
+        "it waits on"
+    );
+    std::fs::write(world.repo().join("well"), "").unwrap();
+    world.ok(&["agent", "start", "bob"]);
+    let note = world.wait_for("the delivery", || Some(note()).filter(|note| note["state"] == "delivered"));
     assert_eq!(note["repeated"], true, "{note}");
     let told = std::fs::read_to_string(world.repo().join("told")).unwrap();
-    assert_eq!(told.matches(note["id"].as_str().unwrap()).count(), 2, "{told}");
-    assert_eq!(told.matches("repeated").count(), 1, "{told}");
-    let wake = |agent: &Value| agent["wake"].clone();
-    assert_eq!(wake(&world.agent("bob")), json!(null), "it went well in the end");
+    assert_eq!(told.matches(note["id"].as_str().unwrap()).count(), 7, "{told}");
+    assert_eq!(world.agent("bob")["wake"], json!(null), "it went well in the end");
+}
+
+/// An owner that is hardly ever free gets what waits in the first gap, and meanwhile one sees how much that is.
+#[test]
+fn an_owner_that_is_nearly_always_busy_is_told_in_the_gap() {
+    let world = World::started();
+    let script = "p=$(cat); case $p in work*) echo \"$p\" >> told; until [ -e \"go.${p#work }\" ]; do sleep 0.02; done;; \
+                  *) echo \"$p\" >> told;; esac; echo ok";
+    add_headless(&world, "bob", script);
+    let first = world.ok(&["ask", "bob", "work 1", "--wait", "50ms"])["id"].clone();
+    world.wait_for("the turn", || (world.agent("bob")["state"] == "working").then_some(()));
+    world.ok(&["send", "bob", "mind the gap"]);
+    let second = world.ok(&["ask", "bob", "work 2", "--wait", "50ms"])["id"].clone();
+    let note = || {
+        let inbox = world.ok(&["inbox", "bob"]);
+        inbox.as_array().unwrap().iter().find(|message| message["kind"] == "note").expect("the note").clone()
+    };
+    let bob = world.agent("bob");
+    assert_eq!((&bob["queued"], &note()["state"]), (&json!(2), &json!("pending")), "{bob}");
+    std::fs::write(world.repo().join("go.1"), "").unwrap();
+    world.wait_for("the delivery between two turns", || (note()["state"] == "delivered").then_some(()));
+    world.wait_for("the next turn", || (world.agent("bob")["queued"] == 0).then_some(()));
+    std::fs::write(world.repo().join("go.2"), "").unwrap();
+    for id in [first, second] {
+        let is_over = || world.ok(&["asks", "show", id.as_str().unwrap()])["state"] == "answered";
+        world.wait_for("the answer", || is_over().then_some(()));
+    }
+    let told = std::fs::read_to_string(world.repo().join("told")).unwrap();
+    let place = |words: &str| told.find(words).unwrap_or_else(|| panic!("{words} in {told}"));
+    assert!(place("work 1") < place("mind the gap") && place("mind the gap") < place("work 2"), "{told}");
+}
+
+/// An owner that closes itself while something of its own goes on is not woken for it, also not after a crash. Its
+/// directory stays: somebody may start it again, and is told then.
+#[test]
+fn an_owner_that_closed_itself_is_not_woken_by_what_it_left() {
+    let mut world = World::started();
+    let script = "p=$(cat); echo turn >> told; case $p in work) carillon run --detach -- sh -c 'until [ -e go ]; do sleep 0.02; done' \
+                  > /dev/null; carillon agent stop bob > /dev/null; sleep 1000;; *) echo \"$p\" >> told; echo ok;; esac";
+    add_headless(&world, "bob", script);
+    // It may be over at once: an owner that was stopped answers nothing.
+    world.run(&["ask", "bob", "work", "--wait", "50ms"]);
+    world.wait_for("its own stop", || (world.agent("bob")["state"] == "offline").then_some(()));
+    std::fs::write(world.repo().join("go"), "").unwrap();
+    world.wait_for("the end of the task", || {
+        let task = world.ok(&["tasks", "list"])[0].clone();
+        (!task["ended_ms"].is_null()).then_some(())
+    });
+    world.crash();
+    world.start(&[]);
+    assert_eq!((&world.agent("bob")["state"], &world.agent("bob")["queued"]), (&json!("offline"), &json!(1)));
+    assert_eq!(
+        std::fs::read_to_string(world.repo().join("told")).unwrap(),
+        "turn\n",
+        "no wake after its end"
+    );
 }

@@ -3,7 +3,7 @@
 //! `Clear | Limited`. A limit is no failure: no attempt is used up, nothing is discarded.
 
 use crate::id::AgentId;
-use crate::limits::{LIMIT_PROBE_MS, LIMIT_SPREAD_MS};
+use crate::limits::{LIMIT_LOOK_MS, LIMIT_PROBE_MS, LIMIT_SPREAD_MS};
 
 /// A limit that holds.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -38,8 +38,10 @@ pub enum Event {
     ResumeAsked,
     /// The user wants all to wait.
     HoldAsked,
-    /// The turn that tried goes on, or has ended well or badly, but not for the limit.
+    /// The model answered the turn that tried.
     Passed,
+    /// The turn that tried has ended without a word of the model, and not for the limit: nobody knows more than before.
+    Unanswered,
     /// The user says that there is none.
     Cleared,
 }
@@ -93,7 +95,7 @@ pub fn step(
             (Some(Limited { reason, until_ms, resume_ms, probe: None, held, since_ms }), vec![Effect::Arm])
         }
         // A timer, or a turn that began before the limit was over.
-        (None, Event::Due | Event::Passed) => (None, vec![]),
+        (None, Event::Due | Event::Passed | Event::Unanswered) => (None, vec![]),
         (None, Event::ResumeAsked | Event::HoldAsked | Event::Cleared) => return Err(NoLimit),
         (Some(limited), Event::HoldAsked) => {
             (Some(Limited { held: true, probe: None, ..limited.clone() }), vec![])
@@ -108,6 +110,15 @@ pub fn step(
             Some(_) => (Some(limited.clone()), vec![]),
             None => begin(&Limited { held: false, ..limited.clone() }, wanting),
         },
+        (Some(limited), Event::Unanswered) => {
+            let resume_ms = match (limited.resume_ms > now_ms, limited.until_ms) {
+                // It was tried before its time.
+                (true, _) => limited.resume_ms,
+                (false, Some(_)) => now_ms + LIMIT_LOOK_MS + spread_ms,
+                (false, None) => now_ms + LIMIT_PROBE_MS + spread_ms,
+            };
+            (Some(Limited { probe: None, resume_ms, ..limited.clone() }), vec![Effect::Arm])
+        }
         (Some(_), Event::Passed | Event::Cleared) => (None, vec![Effect::ResumeAll]),
     })
 }
@@ -195,6 +206,22 @@ mod tests {
     }
 
     #[test]
+    fn a_try_without_an_answer_tells_nothing_of_the_limit() {
+        let limited = step(None, rejected(Some(50_000)), None, 1_000, 0).0.expect("limited");
+        let early = step(Some(&limited), Event::ResumeAsked, Some(&agent(1)), 2_000, 0).0.expect("limited");
+        let (after, effects) = step(Some(&early), Event::Unanswered, None, 3_000, 5);
+        assert_eq!((after, effects), (Some(limited.clone()), vec![Effect::Arm]), "its own end counts");
+        let tries = step(Some(&limited), Event::Due, Some(&agent(1)), 50_000, 0).0.expect("limited");
+        let late = step(Some(&tries), Event::Unanswered, None, 51_000, 5).0.expect("limited");
+        assert_eq!((late.probe, late.resume_ms), (None, 51_000 + LIMIT_LOOK_MS + 5));
+        let unknown = step(None, rejected(None), None, 1_000, 0).0.expect("limited");
+        let at = unknown.resume_ms;
+        let tries = step(Some(&unknown), Event::Due, Some(&agent(1)), at, 0).0.expect("limited");
+        let late = step(Some(&tries), Event::Unanswered, None, at + 9, 0).0.expect("limited");
+        assert_eq!(late.resume_ms, at + 9 + LIMIT_PROBE_MS);
+    }
+
+    #[test]
     fn held_waits_for_the_user_alone() {
         let (limited, _) = step(None, rejected(Some(5_000)), None, 1_000, 0);
         let held = step(limited.as_ref(), Event::HoldAsked, None, 2_000, 0).0.expect("limited");
@@ -210,7 +237,7 @@ mod tests {
         for event in [Event::ResumeAsked, Event::HoldAsked, Event::Cleared] {
             assert_eq!(super::step(None, event, Some(&agent(1)), 1_000, 0), Err(NoLimit));
         }
-        for event in [Event::Due, Event::Passed] {
+        for event in [Event::Due, Event::Passed, Event::Unanswered] {
             assert_eq!(super::step(None, event, Some(&agent(1)), 1_000, 0), Ok((None, vec![])));
         }
     }

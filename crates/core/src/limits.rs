@@ -51,7 +51,7 @@ pub const RUNS_KEPT_PER_AGENT: usize = 2;
 /// Starts of one task or agent of which nothing ever began, in one life of the engine, before they count as
 /// failed.
 pub const NEVER_BEGAN_TRIES: u32 = 4;
-/// Times that the loop tries what it could not write down, before it leaves that to the next start.
+/// Times that the loop tries what it could not write down, before it calls that an error.
 pub const EVENT_TRIES: u32 = 8;
 /// Tasks of one project that run at a time, unless its `carillon.toml` says otherwise.
 pub const TASKS_PER_PROJECT: u32 = 8;
@@ -59,6 +59,8 @@ pub const TASKS_PER_PROJECT: u32 = 8;
 pub const TASKS_PER_PROJECT_MAX: u32 = 512;
 /// Share of a project's slots that the tasks of one owner may take, in percent; at least one.
 pub const TASKS_PER_OWNER_PERCENT: u32 = 75;
+/// Tasks in one list, the newest first.
+pub const TASKS_LISTED_MAX: usize = 10_000;
 /// Cap of a task's log, in bytes, unless it or its `carillon.toml` says otherwise.
 pub const TASK_LOG_MAX_BYTES: u64 = 64 * 1024 * 1024;
 /// Smallest cap of a task's log, in bytes.
@@ -195,8 +197,8 @@ pub const LIMIT_PROBE_MS: i64 = 15 * 60 * 1_000;
 pub const LIMIT_SPREAD_MS: i64 = 1_000;
 /// Most that is added to the end of a limit before it is tried, in milliseconds.
 pub const LIMIT_JITTER_MS: i64 = 1_500;
-/// A turn that tries a limit and goes on for so long has passed it, in milliseconds.
-pub const LIMIT_PASSED_MS: i64 = 15_000;
+/// So often it is looked whether the model answers a turn that tries a limit, in milliseconds.
+pub const LIMIT_LOOK_MS: i64 = 15_000;
 /// Most that one turn can have used of anything that is counted: tokens, or millionths of a US dollar. What a
 /// program tells beyond it is cut.
 pub const USAGE_OF_TURN_MAX: u64 = 1_000_000_000_000;

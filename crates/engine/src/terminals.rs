@@ -125,11 +125,14 @@ impl MainLoop {
         end: End,
         hook: Option<&str>,
     ) -> Result<(), Error> {
-        let Some(turn) = self.store.read(|db| turns::live_of_run(db, run))? else { return Ok(()) };
+        let Some(turn) = self.store.read(|db| turns::live_of_run(db, run))? else {
+            return self.turn_of_users_ended(run, end);
+        };
         let mut turn = match turn.started_ms {
             Some(_) => turn,
-            // It was a turn of the user's.
-            None if !self.world().was_handed_over(run, &turn.id) => return Ok(()),
+            None if !self.world().was_handed_over(run, &turn.id) => {
+                return self.turn_of_users_ended(run, end);
+            }
             None => {
                 let now = now_ms();
                 self.store.write(|tx| turns::set_running(tx, &turn, now))?;
@@ -138,6 +141,14 @@ impl MainLoop {
         };
         turn.closing.hook = hook.map(str::to_owned);
         self.end_turn(turn, end, now_ms())
+    }
+
+    /// A limit is the account's, whoever has met it; else it is nothing of ours.
+    fn turn_of_users_ended(&mut self, run: &RunId, end: End) -> Result<(), Error> {
+        match end {
+            End::Limited { reason, until_ms } => self.note_limit_of_run(run, reason, until_ms),
+            End::Final { .. } | End::Failed { .. } | End::Interrupted { .. } => Ok(()),
+        }
     }
 
     /// Ends the turn that the user of a terminal has broken off by a key. Most programs do not tell of that.

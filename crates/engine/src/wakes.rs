@@ -115,7 +115,7 @@ impl MainLoop {
     /// Something new has come, or the user wants it: a wake that was given up is tried again.
     pub(crate) fn wake_anew(&mut self, id: &AgentId) -> Result<(), Error> {
         if let Some(agent) = self.store.read(|db| agents::get(db, id))?
-            && self.store.read(|db| agents::wakes_of(db, id))? != Wakes::default()
+            && self.store.read(|db| agents::wakes_of(db, id))?.failed > 0
         {
             self.store.write(|tx| agents::set_wakes(tx, &agent, &Wakes::default()))?;
         }

@@ -111,6 +111,15 @@ pub fn count_at_work(db: &Connection, profile: &ProfileId, lent: &str) -> Sql<u3
     .query_row((profile.as_str(), lent), |row| row.get(0))
 }
 
+/// Whether a task or an ask was started within a turn, as far as it belongs to the ask of the turn where that has one.
+pub fn has_started_work(db: &Connection, row: &TurnRow) -> Sql<bool> {
+    db.prepare_cached(
+        "SELECT EXISTS (SELECT 1 FROM tasks WHERE owner = ?1 AND created_ms >= ?2 AND (?3 IS NULL OR joined_ask = ?3))
+             OR EXISTS (SELECT 1 FROM asks WHERE caller = ?1 AND created_ms >= ?2 AND (?3 IS NULL OR joined_ask = ?3))",
+    )?
+    .query_row((row.agent.as_str(), row.created_ms, row.ask.as_ref().map(AskId::as_str)), |found| found.get(0))
+}
+
 /// The turns of an ask, the oldest first.
 pub fn of_ask(db: &Connection, ask: &AskId) -> Sql<Vec<TurnRow>> {
     let mut statement =

@@ -9,8 +9,8 @@ use carillon_core::words::Profile;
 use carillon_core::{task, turn};
 use carillon_store::migrate::{MIGRATIONS, checksum};
 use carillon_store::{
-    Error, Store, agents, approvals, asks, attempts, changes, hooks, layouts, limits, messages, profiles, projects,
-    runs, settings, tasks, turns, usage, workdirs,
+    Error, Store, agents, approvals, asks, attempts, changes, hooks, layouts, limits, messages, profiles,
+    projects, runs, settings, tasks, turns, usage, workdirs,
 };
 use rusqlite::Connection;
 
