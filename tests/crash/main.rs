@@ -5,6 +5,7 @@
 mod support;
 
 mod answers;
+mod approvals;
 mod asks;
 mod clean;
 mod clean_chosen;
@@ -14,6 +15,7 @@ mod crowds;
 mod exits;
 mod flat;
 mod guard;
+mod limit_tries;
 mod limits;
 mod recovery;
 mod rounds;
@@ -26,7 +28,9 @@ mod temp_places;
 mod temp_watched;
 mod terminal_ends;
 mod terminals;
+mod turn_events;
 mod unfriendly;
+mod unseen_ends;
 mod untouched;
 mod workdirs;
 mod workdirs_back;

@@ -153,3 +153,31 @@ fn the_end_of_a_turn_is_not_lost_with_an_engine_that_is_away() {
     let (done, answer) = answer_of(ask);
     assert!(done && answer["final"] == "kept", "{answer}");
 }
+
+/// Whether it runs or not.
+#[test]
+fn a_start_tries_a_wake_anew_that_was_given_up_in_a_terminal() {
+    for runs in [true, false] {
+        let mut world = World::started();
+        add_stub(&world, "one", &["marks", "hooks"]);
+        start(&world, "one");
+        if !runs {
+            world.ok(&["agent", "stop", "one"]);
+            world.wait_until_over("one");
+        }
+        world.crash();
+        let ledger = rusqlite::Connection::open(world.home().join("carillon.db")).expect("the ledger");
+        let gave_up = "UPDATE agents SET wake_failed = 6, wake_reason = 'it fails' WHERE name = 'one'";
+        assert_eq!(ledger.execute(gave_up, []).expect("a change"), 1);
+        // A note that has come since would be a reason of its own.
+        let note = "INSERT INTO messages (id, agent, project, kind, state, part, text, created_ms) \
+                    SELECT '22222222222242228222222222222222', id, project, 'note', 'pending', 0, 'a note', 1 FROM agents";
+        ledger.execute(note, []).expect("a note");
+        drop(ledger);
+        world.start(&[]);
+        assert_eq!(world.agent("one")["wake"]["given_up"], true, "before");
+        start(&world, "one");
+        world.wait_for("the note", || (world.ok(&["inbox", "one"])[0]["state"] == "delivered").then_some(()));
+        assert_eq!(world.agent("one")["wake"], json!(null), "it has succeeded");
+    }
+}

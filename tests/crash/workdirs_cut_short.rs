@@ -87,6 +87,44 @@ fn while_one_is_made() {
     }
 }
 
+/// An agent and the workdir that is made for it are both there afterwards, or neither is.
+#[test]
+fn while_one_is_made_for_a_new_agent() {
+    let seams = [
+        "before the commit: workdir recorded",
+        "after the commit: workdir recorded",
+        "worktree made",
+        "before the commit: workdir made",
+        "after the commit: workdir made",
+        "set-up started",
+    ];
+    for seam in seams {
+        let mut world = world();
+        std::fs::write(world.repo().join("carillon.toml"), "[workdirs]\nsetup = [\"true\"]\n").unwrap();
+        world.ok(&["profile", "add", "p", "--adapter", "plain", "--program", "/bin/cat"]);
+        let add = ["agent", "add", "ada", "--project", "repo", "--profile", "p", "--mode", "headless"];
+        let add = [&add[..], &["--workdir", "new"]].concat();
+        dies_at(&mut world, seam, &add);
+        let workdir = settled(&world, "ada", seam);
+        let agents = world.ok(&["agent", "list"]);
+        let is_there = agents.as_array().unwrap().iter().any(|agent| agent["name"] == "ada");
+        assert_eq!(is_there, workdir["state"] == "active", "{seam}: {agents} {workdir}");
+        if is_there {
+            world.fails(&add, 4);
+        } else {
+            no_husks(&world, seam);
+            world.ok(&add);
+        }
+        let (agent, workdir) = (world.agent("ada"), named(&world, "ada"));
+        assert_eq!((&agent["workdir"], &agent["mode"]), (&workdir["path"], &json!("headless")), "{seam}");
+        assert_eq!(workdir["owner"], agent["id"], "{seam}");
+        // Its set-up is the user's: its end is no message to the agent.
+        world.ok(&["tasks", "wait", workdir["id"].as_str().unwrap()]);
+        assert_eq!(world.ok(&["inbox", "ada"]), json!([]), "{seam}");
+        no_husks(&world, seam);
+    }
+}
+
 #[test]
 fn while_one_that_holds_everything_is_removed() {
     let seams = [

@@ -16,7 +16,7 @@ use crate::clean::clean;
 use crate::connect::{Connection, project_key};
 use crate::outcome::print;
 use crate::table;
-use crate::waiting::{Seen, Waiting, print_over, print_running, until_over};
+use crate::waiting::{Seen, Waiting, print_over, print_running, tell_delivered, until_over};
 
 /// `carillon ask`: waits for the answer and prints it.
 pub(crate) fn ask(args: args::Ask, json: bool) -> Result<ExitCode, ApiError> {
@@ -106,11 +106,15 @@ fn take(engine: &mut Connection, caller: &Caller, seen: &Seen) -> Result<(), Api
     let mut call = CallFile::create(engine.socket())?;
     let request = json!({"ask": seen.ask.id, "call": call.id()});
     if let Err(error) = engine.ask("ask_attach", request.clone()) {
+        // What was shown was shown, also when nobody is there to hear of it; the next look tells again.
+        if error.code == carillon_api::Code::NoEngine {
+            return Ok(());
+        }
         call.discard();
         return Err(error);
     }
     call.note_written();
-    engine.ask("ask_delivered", request).map(drop)
+    tell_delivered(engine, request)
 }
 
 /// `carillon send`.

@@ -18,6 +18,7 @@ use crate::host::Host;
 use crate::main_loop::{MainLoop, now_ms};
 use crate::newest::Newest;
 use crate::requests::trials::Trials;
+use crate::requests::workdir_stops::Works;
 use crate::sweep::Clearing;
 use crate::temps::TempUses;
 use crate::world::World;
@@ -40,6 +41,8 @@ pub(crate) struct Inner {
     pub(crate) notices: Mutex<Vec<Notice>>,
     /// Held while git merges, removes or brings back a workdir.
     pub(crate) workdir_work: Mutex<()>,
+    /// What git is at there, or about to be.
+    pub(crate) works: Arc<Works>,
     pub(crate) residue: Arc<Clearing>,
     /// Programs of profiles that are being tried.
     pub(crate) trials: Trials,
@@ -124,6 +127,7 @@ impl Engine {
             paths,
             notices: Mutex::new(notices),
             workdir_work: Mutex::new(()),
+            works: Arc::default(),
             residue: Arc::default(),
             trials: Trials::default(),
             down: Once::new(),

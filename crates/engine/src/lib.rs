@@ -23,6 +23,7 @@ pub mod engine;
 mod envs;
 pub mod error;
 mod event;
+pub mod hook_origin;
 pub mod host;
 pub mod leaving;
 pub mod left_hooks;

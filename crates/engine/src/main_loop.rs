@@ -170,7 +170,7 @@ impl MainLoop {
                 Event::Closed { done } => closed = Some(done),
                 event => match self.wholly(|this| this.take(event)) {
                     Ok(()) => taken.extend(again),
-                    Err(error) => failed.extend(failed_again(again, tries + 1, &about, &error)),
+                    Err(error) => failed.extend(failed_again(again, tries.saturating_add(1), &about, &error)),
                 },
             }
         }
@@ -205,8 +205,7 @@ impl MainLoop {
             }
             Event::TempBuried { run } => {
                 self.marks.push("temp buried");
-                self.temp_uses.forget(&run);
-                self.store.write(|tx| runs::set_temp_buried(tx, &run))?;
+                self.temp_buried(&run)?;
             }
             Event::DirDropped { run } => {
                 self.dropping.remove(&run);
@@ -352,16 +351,16 @@ impl MainLoop {
     }
 }
 
-/// What failed is taken up again, but not without an end.
+/// What failed is taken up again, for as long as it takes: who waits for the end of a run must not wait for the next start.
 fn failed_again(again: Option<Event>, tries: u32, about: &str, error: &Error) -> Option<Event> {
     match again {
-        Some(event) if tries < limits::EVENT_TRIES => {
-            tracing::warn!(%error, about, tries, "it could not be written down; it is taken up again");
+        Some(event) => {
+            if tries < limits::EVENT_TRIES {
+                tracing::warn!(%error, about, tries, "it could not be written down; it is taken up again");
+            } else {
+                tracing::error!(%error, about, tries, "it still cannot be written down; it is taken up again");
+            }
             Some(event.after(tries))
-        }
-        Some(_) => {
-            tracing::error!(%error, about, tries, "it cannot be written down; the next start looks after it");
-            None
         }
         None => {
             tracing::warn!(%error, about, "it could not be done");
@@ -382,6 +381,16 @@ mod tests {
     use crate::config::Config;
     use crate::host::Host;
     use std::sync::mpsc;
+
+    #[test]
+    fn the_end_of_a_run_is_never_given_up() {
+        let run = RunId::parse("0123456789abcdef0123456789abcdef").expect("an id");
+        let error = Error::failed("the disk is full", "make room");
+        for tries in [1, limits::EVENT_TRIES, 10_000] {
+            let again = failed_again(Some(Event::RunOver { run: run.clone() }), tries, "it", &error);
+            assert!(matches!(again, Some(Event::Again { tries: found, .. }) if found == tries));
+        }
+    }
 
     /// What the ledger cannot begin must not be done outside a transaction, where its writes would stand
     /// without the acts that belong to them.

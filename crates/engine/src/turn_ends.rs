@@ -121,10 +121,15 @@ impl MainLoop {
         let interrupted = |reason: &str, resume| End::Interrupted { reason: reason.to_owned(), resume };
         let end = match state {
             run::State::Starting | run::State::Running => return Ok(()),
-            run::State::Lost(LostWhy::Rebooted) => interrupted("the machine was restarted", true),
-            run::State::Lost(LostWhy::SupervisorGone) => End::Failed {
-                reason: "the agent's process is gone, and left no record of its end".to_owned(),
-            },
+            run::State::Lost(why) => {
+                match (self.said_to_the_end(&mut turn, row, ended_ms, is_headless)?, why) {
+                    (Some(end), _) => end,
+                    (None, LostWhy::Rebooted) => interrupted("the machine was restarted", true),
+                    (None, LostWhy::SupervisorGone) => End::Failed {
+                        reason: "the agent's process is gone, and left no record of its end".to_owned(),
+                    },
+                }
+            }
             run::State::Ended(ending) => match &ending.cause {
                 Cause::NeverBegan => return self.begin_again(&turn),
                 Cause::Stopped { by } if by == "app_exit" => interrupted("Carillon was quit", true),
@@ -198,7 +203,7 @@ impl MainLoop {
             return Ok(Some(End::Failed { reason: "the agent was removed".to_owned() }));
         };
         let adapter = self.adapter_of(&agent)?;
-        let outcome = match self.world().turn_outcome(run, &adapter, ending, ended_ms) {
+        let outcome = match self.world().turn_outcome(run, &adapter, Some(ending), ended_ms) {
             Ok(outcome) => outcome,
             Err(unread) => {
                 return Ok(Some(End::Failed { reason: self.why_unread(run, unread)? }));
@@ -262,7 +267,12 @@ impl MainLoop {
 
     /// What the turn itself used. A program that counts the whole conversation is believed for what is new in
     /// it; how far that goes is committed with the end of the turn, so that nothing is counted twice or left out.
-    fn count_usage(&self, turn: &mut TurnRow, agent: &Agent, outcome: &TurnOutcome) -> Result<(), Error> {
+    pub(crate) fn count_usage(
+        &self,
+        turn: &mut TurnRow,
+        agent: &Agent,
+        outcome: &TurnOutcome,
+    ) -> Result<(), Error> {
         let session = outcome.session.as_ref().or(agent.session_id.as_ref());
         let (true, Some(session)) = (outcome.usage_of_session, session) else {
             turn.usage = outcome.usage.of_turn();
@@ -351,19 +361,6 @@ impl MainLoop {
             End::Limited { .. } => return self.wait_for_limit(turn),
         };
         self.step_ask(ask, AskEvent::TurnOver(end))
-    }
-
-    /// Nothing is wrong with the question: it stands in line again, for when the limit is over.
-    fn wait_for_limit(&mut self, turn: &TurnRow) -> Result<(), Error> {
-        let again = queued(
-            turn.agent.clone(),
-            turn.project.clone(),
-            turn.ask.clone(),
-            Kind::Resume,
-            turn.prompt.clone(),
-        );
-        self.store.write(|tx| turns::insert_queued(tx, &again))?;
-        Ok(())
     }
 
     /// Ends the turns that serve an ask which is over.
@@ -474,7 +471,8 @@ impl MainLoop {
 }
 
 /// What an agent is told whose turn was cut short.
-const CONTINUE: &str = "Your turn was cut short. Go on where you were, and give your final answer.";
+pub(crate) const CONTINUE: &str =
+    "Your turn was cut short. Go on where you were, and give your final answer.";
 
 fn reason_of(end: &End) -> String {
     match end {

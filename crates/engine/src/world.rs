@@ -302,9 +302,12 @@ pub trait World: Send + Sync + 'static {
         &self,
         run: &RunId,
         adapter: &str,
-        ending: &Ending,
+        ending: Option<&Ending>,
         ended_ms: i64,
     ) -> Result<TurnOutcome, Unread>;
+    /// Whether the agent has said, thought or done anything in a headless turn so far, which may go on; what its program
+    /// says of itself does not count. Also false when that cannot be read.
+    fn has_answered(&self, run: &RunId, adapter: &str) -> bool;
     /// The end of a run's output, as plain text; empty when nothing is kept.
     fn tail_of(&self, run: &RunId, most_bytes: u64) -> String;
     /// What is known of the client of a waiting call.

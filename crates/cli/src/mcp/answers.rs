@@ -116,9 +116,12 @@ pub(super) fn task(task: &Task) -> Value {
 pub(super) fn task_goes_on(task: &Task) -> Value {
     let mut value = self::task(task);
     value["task_id"] = json!(task.id);
-    value["hint"] = json!(
+    value["hint"] = json!(if task.joined_ask.is_some() {
+        "the task goes on; its end does not come as a message, because it belongs to the ask that you are answering, which \
+         stays open until then. To see how it ends before you answer, call wait_for_task with this id again."
+    } else {
         "the task goes on; when it ends you get a message. To wait longer, call wait_for_task with this id again."
-    );
+    });
     value
 }
 

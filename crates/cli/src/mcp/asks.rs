@@ -19,7 +19,9 @@ type Arguments = Option<JsonObject>;
 type Request = RequestContext<RoleServer>;
 
 const GOES_ON: &str = "the agent goes on; its answer comes to you as a message. To wait longer, call get_ask with this ask_id and wait_s.";
-const NO_ENGINE: &str = "Carillon is not running at the moment. The ask is kept; its answer comes to you as a message when it is back, or call get_ask with this ask_id.";
+/// Work that belongs to the ask which the caller serves wakes nobody: its outcome goes into that ask's answer.
+const JOINED: &str = "the agent goes on; its answer does not come as a message, because it belongs to the ask that you are answering, which stays open until then. To see it before you answer, call get_ask with this ask_id and wait_s.";
+const NO_ENGINE: &str = "Carillon is not running at the moment. The ask is kept; to have its answer, call get_ask with this ask_id when it is back.";
 
 /// Asks an agent and waits for its answer.
 pub(super) async fn ask_agent(
@@ -94,7 +96,7 @@ async fn wait_by_call(
         }
         Ok(Ended::TimeUp(ask)) => {
             cx.deliveries.left(id, call);
-            Ok(answers::result(answers::ask_goes_on(&ask, GOES_ON)))
+            Ok(answers::result(answers::ask_goes_on(&ask, how_it_goes_on(&ask))))
         }
         Ok(Ended::Left) => {
             cx.deliveries.left(id.clone(), call);
@@ -173,10 +175,14 @@ pub(super) async fn cancel_ask(
     watch(cx, ask, &wait).await
 }
 
+fn how_it_goes_on(ask: &Ask) -> &'static str {
+    if ask.joined_ask.is_some() { JOINED } else { GOES_ON }
+}
+
 async fn watch(cx: &Context, ask: Ask, wait: &Wait<'_>) -> Result<CallToolResult, ApiError> {
     match until_over(cx, ask, wait).await? {
         Ended::Over(ask) => Ok(answers::result(answers::ask(&ask, 0))),
-        Ended::TimeUp(ask) => Ok(answers::result(answers::ask_goes_on(&ask, GOES_ON))),
+        Ended::TimeUp(ask) => Ok(answers::result(answers::ask_goes_on(&ask, how_it_goes_on(&ask)))),
         Ended::Left => Err(ApiError::failed("the call was cancelled")),
     }
 }

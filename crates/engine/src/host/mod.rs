@@ -1,6 +1,7 @@
 //! The real world: supervisors, screens, temp directories. The one place that names the concrete
 //! crates of floor 1.
 
+mod agents_to_be;
 mod attention;
 mod burials;
 mod calls;
@@ -10,6 +11,7 @@ mod idle;
 mod injection;
 pub(crate) mod launch;
 mod leaving;
+mod limit_watch;
 mod line;
 pub(crate) mod linux;
 mod observe;
@@ -335,10 +337,14 @@ impl World for Arc<Host> {
         &self,
         run: &RunId,
         adapter: &str,
-        ending: &Ending,
+        ending: Option<&Ending>,
         ended_ms: i64,
     ) -> Result<TurnOutcome, Unread> {
         self.read_outcome(run, adapter, ending, ended_ms)
+    }
+
+    fn has_answered(&self, run: &RunId, adapter: &str) -> bool {
+        self.shows_an_answer(run, adapter)
     }
 
     fn tail_of(&self, run: &RunId, most_bytes: u64) -> String {

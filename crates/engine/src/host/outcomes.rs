@@ -5,12 +5,18 @@ use std::collections::HashMap;
 use std::path::Path;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
+use carillon_agents::Adapter;
+use carillon_agents::reader::Reader;
+use carillon_agents::turn::Seen;
 use carillon_core::id::RunId;
 use carillon_core::limits;
-use carillon_supervisor::{Cause, Io, LogReader, Observed, RunSpec};
+use carillon_supervisor::{Cause, Io, LogReader, Observed, Read, RunSpec};
 
 use crate::host::Host;
 use crate::host::turns::read_from;
+
+/// So much of an output is read at a time.
+const PAGE_BYTES: usize = 64 * 1024;
 
 /// What a turn wrote to standard output and to standard error.
 pub(crate) struct Said {
@@ -51,6 +57,36 @@ impl Host {
         if let Ok(said) = read(&dir) {
             self.outcomes.ready().insert(run.clone(), said);
         }
+    }
+}
+
+impl Host {
+    /// Whether there is anything of the agent's own in what a turn has written so far. It is read up to the first of it.
+    pub(crate) fn shows_an_answer(&self, run: &RunId, adapter: &str) -> bool {
+        let Ok(adapter) = adapter.parse::<Adapter>() else { return false };
+        let Ok(mut log) = LogReader::open(&self.run_dir(run)) else { return false };
+        let mut reader = Reader::new(adapter);
+        let (mut offset, mut page) = (0, vec![0; PAGE_BYTES]);
+        loop {
+            match log.read_at(offset, &mut page) {
+                Ok(Read::Bytes(count)) => {
+                    offset += count as u64;
+                    if reader.feed(page.get(..count).unwrap_or_default()).iter().any(is_of_the_agent) {
+                        return true;
+                    }
+                }
+                Ok(Read::Gap { to, .. }) => offset = to,
+                Ok(Read::End) | Err(_) => return false,
+            }
+        }
+    }
+}
+
+fn is_of_the_agent(seen: &Seen) -> bool {
+    match seen {
+        Seen::Text(text) | Seen::Thinking(text) => !text.trim().is_empty(),
+        Seen::Tool { .. } => true,
+        Seen::Note(_) => false,
     }
 }
 

@@ -78,12 +78,13 @@ impl Host {
         Ok(Ready { argv: plan.argv, env: plan.env, prompt: plan.stdin, marks })
     }
 
-    /// What came of a headless turn whose program ended by itself.
+    /// What came of a headless turn whose program ended by itself, or in a way that nobody saw: then only what it has
+    /// said to the end counts.
     pub(crate) fn read_outcome(
         &self,
         run: &RunId,
         adapter: &str,
-        ending: &Ending,
+        ending: Option<&Ending>,
         ended_ms: i64,
     ) -> Result<TurnOutcome, Unread> {
         let dir = self.run_dir(run);
@@ -91,11 +92,12 @@ impl Host {
         let adapter: Adapter =
             adapter.parse().map_err(|_| lost(format!("the adapter {adapter:?} is unknown")))?;
         let not_now = |e: carillon_supervisor::Error| Unread::NotNow(e.to_string());
-        let record = match carillon_supervisor::observe(&dir).map_err(not_now)? {
-            carillon_supervisor::Observed::Ended(record) => record,
-            other => return Err(lost(format!("its record cannot be read: {other:?}"))),
+        let is_cut = match (carillon_supervisor::observe(&dir).map_err(not_now)?, ending) {
+            (carillon_supervisor::Observed::Ended(record), _) => record.log_truncated,
+            (_, None) => false,
+            (other, Some(_)) => return Err(lost(format!("its record cannot be read: {other:?}"))),
         };
-        if record.log_truncated {
+        if is_cut {
             let why = "the disk was full while it answered, so that some of it is missing";
             return Err(lost(why.to_owned()));
         }
@@ -103,7 +105,10 @@ impl Host {
             Some(said) => said,
             None => outcomes::read(&dir).map_err(not_now)?,
         };
-        let exit = agent_turn::Exit { code: ending.exit_code, signal: ending.signal };
+        let exit = match ending {
+            Some(ending) => agent_turn::Exit { code: ending.exit_code, signal: ending.signal },
+            None => agent_turn::Exit { code: None, signal: Some(libc::SIGKILL) },
+        };
         let outcome = agent_turn::outcome(adapter, exit, &out, &errors, ended_ms);
         let usage_of_session = outcome.usage.is_some_and(|usage| usage.of_session);
         let usage = outcome.usage.map(|usage| Usage {
@@ -157,7 +162,8 @@ fn known_of(adapter: Adapter) -> &'static [Mark] {
     match adapter {
         Adapter::Claude | Adapter::Gemini => &[Mark::Hooks, Mark::Awaited],
         // Neither tells when it is up.
-        Adapter::Codex | Adapter::Opencode => &[Mark::Hooks],
+        Adapter::Codex => &[Mark::Hooks, Mark::Records],
+        Adapter::Opencode => &[Mark::Hooks],
         Adapter::Acp | Adapter::Plain => &[],
     }
 }

@@ -404,7 +404,7 @@ fn with_recorded(row: WorkdirRow, recorded: look::Recorded) -> Result<WorkdirRow
     })
 }
 
-fn private_dir(dir: &Path) -> Result<(), String> {
+pub(super) fn private_dir(dir: &Path) -> Result<(), String> {
     use std::os::unix::fs::DirBuilderExt;
     std::fs::DirBuilder::new()
         .recursive(true)

@@ -24,7 +24,7 @@ use crate::requests::profiles::resolve;
 use crate::requests::workdirs::NewWorkdir;
 use crate::secrets;
 use crate::slots::{NONE_LENT, held_back};
-use crate::temps::TempUse;
+use crate::temps::TempView;
 use crate::world::{AgentOrder, BaseEnv, LaunchOrder, OrderIo, What};
 
 /// An agent to add.
@@ -68,8 +68,8 @@ pub struct AgentView {
     pub work: Work,
     /// Until when a session limit of its profile holds, where that is known.
     pub limited_until_ms: Option<i64>,
-    /// What the temp directory of its live run takes, once it was measured.
-    pub temp: Option<TempUse>,
+    /// The temp directory of its newest run, once it was measured, and until it goes.
+    pub temp: Option<TempView>,
 }
 
 /// What an agent does and what waits for it.
@@ -170,7 +170,7 @@ impl Engine {
             (Mode::Headless, _) => AgentState::Idle,
         };
         let limited_until_ms = work.limited.as_ref().and_then(|limited| limited.until_ms);
-        let temp = live.and_then(|run| self.inner.temp_uses.get(&run.id));
+        let temp = run.as_ref().and_then(|run| self.inner.temp_uses.view(run));
         AgentView { agent, state, run, work, limited_until_ms, temp }
     }
 
@@ -182,22 +182,11 @@ impl Engine {
         }
         let project = self.project(&new.project)?;
         let profile = self.profile(&new.profile)?;
-        let mut made = None;
-        let workdir = match new.workdir {
+        let workdir = match &new.workdir {
             Workdir::Root => PathBuf::from(&project.root),
-            Workdir::Path(path) => existing_dir(&path)?,
-            Workdir::New => {
-                self.check_free_name(&project, &new.name)?;
-                let order = NewWorkdir {
-                    project: Some(project.id.to_string()),
-                    name: Some(new.name.clone()),
-                    ..NewWorkdir::default()
-                };
-                let workdir = self.new_workdir(order)?.row;
-                let path = PathBuf::from(&workdir.path);
-                made = Some(workdir);
-                path
-            }
+            Workdir::Path(path) => existing_dir(path)?,
+            // Its place is known once it is recorded.
+            Workdir::New => PathBuf::new(),
         };
         let workdir = workdir.into_os_string().into_string().map_err(|path| {
             Error::failed(format!("the path {path:?} is not UTF-8"), "rename the directory")
@@ -205,7 +194,7 @@ impl Engine {
         let agent = Agent {
             id: AgentId::from_random(*uuid::Uuid::new_v4().as_bytes()),
             name: new.name,
-            project: project.id,
+            project: project.id.clone(),
             profile: profile.id,
             mode: new.mode,
             role: new.role,
@@ -213,19 +202,34 @@ impl Engine {
             stopped_by_user: false,
             session_id: None,
         };
+        if new.workdir == Workdir::New {
+            return self.add_with_workdir(&project, agent);
+        }
         let added = self.request_blocking(move |inner| {
-            let taken = |a: &Agent| a.project == agent.project && a.name == agent.name;
-            if inner.store.read(agents::list)?.iter().any(taken) {
-                let message = format!("project {:?} has an agent {:?} already", project.name, agent.name);
-                return Err(Error::refused(message, "choose another name"));
-            }
-            inner.store.write(|tx| agents::insert(tx, &agent, now_ms()))?;
+            inner.insert_agent(&agent)?;
             Ok(agent)
         })?;
-        if let Some(workdir) = made {
-            self.own_workdir(&workdir.id, added.id.clone())?;
-        }
         Ok(self.view(added, None, Work::default()))
+    }
+
+    /// Both are there afterwards, or neither; but when the agent cannot be added in the end, its workdir is told of.
+    fn add_with_workdir(&self, project: &Project, agent: Agent) -> Result<AgentView, Error> {
+        self.check_free_name(project, &agent.name)?;
+        let (id, name) = (agent.id.clone(), agent.name.clone());
+        let order = NewWorkdir {
+            project: Some(project.id.to_string()),
+            name: Some(name.clone()),
+            agent: Some(agent),
+            ..NewWorkdir::default()
+        };
+        let made = self.new_workdir(order)?;
+        self.agent(id.as_str()).map_err(|_| {
+            let why = made.notes.last().cloned().unwrap_or_default();
+            Error::refused(
+                format!("workdir {name:?} is made, but {why}"),
+                "remove it, or add the agent to it",
+            )
+        })
     }
 
     /// Before a workdir is made for an agent that cannot be added.
@@ -238,14 +242,17 @@ impl Engine {
         Ok(())
     }
 
-    /// Starts an agent's program on a terminal. One that runs already is left as it is.
+    /// Starts an agent's program on a terminal. One that runs already is left as it is. In any case a wake that was
+    /// given up is tried again.
     pub fn start_agent(&self, key: &str, size: Option<(u16, u16)>) -> Result<AgentView, Error> {
         let view = self.agent(key)?;
-        if view.run.as_ref().is_some_and(|run| !run.state.is_terminal()) {
-            return Ok(view);
-        }
         if view.agent.mode == Mode::Headless {
             return self.let_work(view.agent);
+        }
+        if view.run.as_ref().is_some_and(|run| !run.state.is_terminal()) {
+            let id = view.agent.id.clone();
+            self.request_blocking(move |inner| inner.wake_anew(&id))?;
+            return self.agent(view.agent.id.as_str());
         }
         let order = self.prepare(&view.agent, size.unwrap_or(SIZE_UNSEEN))?;
         let run = order.run.clone();
@@ -382,6 +389,7 @@ impl MainLoop {
         if let Some(row) = self.store.read(|db| runs::newest_of(db, &agent.id))?
             && !row.state.is_terminal()
         {
+            self.wake_anew(&agent.id)?;
             return Ok(Some(row.id));
         }
         let row = RunRow {
@@ -405,6 +413,7 @@ impl MainLoop {
             runs::insert_starting(tx, &row)?;
             agents::set_stopped(tx, agent, false)
         })?;
+        self.wake_anew(&agent.id)?;
         self.act_later(move |world, report| world.launch(order, report.clone()));
         Ok(None)
     }

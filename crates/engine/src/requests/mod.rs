@@ -2,6 +2,7 @@
 //! the loop; one that changes something is run on the loop's thread.
 
 mod agents;
+mod agents_to_be;
 mod approvals;
 mod asks;
 mod bounds;
@@ -24,7 +25,9 @@ mod settling;
 mod tasks;
 pub(crate) mod trials;
 mod turns;
+mod user_only;
 mod workdir_steps;
+pub(crate) mod workdir_stops;
 mod workdirs;
 
 pub use carillon_store::approvals::State as ApprovalState;
@@ -40,6 +43,7 @@ pub use asks::{AskView, NewAsk, WaitingFor};
 pub use callers::Caller;
 pub use changes::Changes;
 pub use doctor::{Check, CheckState, look_around};
+pub(crate) use hooks::{LIMIT_REACHED, is_own_word};
 pub use limits::LimitView;
 pub use messages::NewNote;
 pub use output::{OutputPage, OutputQuery, OutputWait};
@@ -52,10 +56,11 @@ pub use tasks::{NewTask, TaskView};
 pub use trials::{TrialView, UserPrograms};
 pub use turns::{EventsPage, Seen, TurnView};
 
+pub use workdir_stops::StopView;
 pub use workdirs::{MergeOrder, NewWorkdir, WorkdirView};
 
 pub use crate::asks::{ChildView, final_of, reason_of};
 pub use crate::host::residue::Item as ResidueItem;
 pub use crate::host::workdirs::{Diff, How, Seen as WorkdirSeen};
-pub use crate::temps::TempUse;
+pub use crate::temps::{TempUse, TempView};
 pub use carillon_store::workdirs::WorkdirRow;

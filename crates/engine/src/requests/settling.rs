@@ -58,6 +58,11 @@ impl Engine {
 
     fn set_up_again(&self, row: &WorkdirRow) -> Vec<String> {
         let rules = self.inner.host.workdir_rules(row.repository.as_ref()).unwrap_or_default();
+        // The set-up of a workdir that was made with its agent is the user's: he asked for both.
+        if self.inner.host.agent_to_be(row).is_some() {
+            let row = WorkdirRow { owner: None, ..row.clone() };
+            return self.begin_set_up(&row, &rules.setup, Caller::default());
+        }
         let caller = Caller { agent: row.owner.as_ref().map(ToString::to_string), run: None };
         self.begin_set_up(row, &rules.setup, caller)
     }
@@ -107,10 +112,12 @@ impl Engine {
                     }
                 }
                 // Without the user's word what needs it stays: nobody is there who could consent.
-                Effect::BeginRemoval => drop(self.finish_removal(&row.id, was_consented(&row.state))?),
+                Effect::BeginRemoval => {
+                    drop(self.finish_removal(&row.id, was_consented(&row.state), None)?)
+                }
                 Effect::Remove => {
                     let goes_on = was_consented(&row.state) || self.inner.host.was_being_removed(row);
-                    self.remove_now(&row.id, goes_on)?;
+                    self.remove_now(&row.id, goes_on, None)?;
                 }
                 Effect::SetUp
                 | Effect::CancelWork
@@ -136,6 +143,7 @@ impl Engine {
             Ok(Settled::Nothing) => {
                 let message = "Carillon ended while it was made".to_owned();
                 self.step_workdir(&row.id, Event::NotMade { message }, None)?;
+                self.inner.host.forget_agent_to_be(row);
             }
             Ok(Settled::InProgress(pid)) => return Ok(Some(pid)),
             Ok(Settled::Unclear(why)) | Err(why) => {

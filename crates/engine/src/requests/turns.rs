@@ -36,7 +36,7 @@ pub struct EventsPage {
 
 /// Most turns in one list.
 const LIST_MAX: usize = 500;
-/// Most bytes of output that one page is made of.
+/// Bytes of output that a page is made of; more only for one long line.
 const PAGE_BYTES: usize = 256 * 1024;
 
 impl Engine {
@@ -99,16 +99,12 @@ impl Engine {
         }
         let failed = |e: carillon_supervisor::Error| Error::failed(e.to_string(), "try again");
         let mut log = LogReader::open(&dir).map_err(failed)?;
-        let mut bytes = vec![0; PAGE_BYTES];
-        let count = match log.read_at(offset, &mut bytes).map_err(failed)? {
-            Read::Bytes(count) => count,
-            Read::Gap { .. } | Read::End => 0,
-        };
-        bytes.truncate(count);
-        // A page ends with a line, so that none is taken for two. One that is longer than a page is cut.
+        let (mut bytes, is_end) = page(&mut log, offset).map_err(failed)?;
+        let count = bytes.len();
+        // A page ends with a line, so that none is taken for two.
         let whole = match memrchr_newline(&bytes) {
-            Some(at) if !over || count == PAGE_BYTES => at + 1,
-            None if !over && count < PAGE_BYTES => 0,
+            Some(at) if !over || !is_end => at + 1,
+            None if !over && is_end => 0,
             Some(_) | None => count,
         };
         bytes.truncate(whole);
@@ -118,12 +114,33 @@ impl Engine {
             seen.extend(events.feed(b"\n"));
         }
         let next_offset = offset + whole as u64;
-        let over = over && (count == 0 || whole == count && count < PAGE_BYTES);
+        let over = over && (count == 0 || whole == count && is_end);
         if over {
             // Nothing follows: what the guard around the turn found is its last word.
             seen.extend(self.inner.host.guard_notes(run).into_iter().map(Seen::Note));
         }
         Ok(EventsPage { events: seen, next_offset, over })
+    }
+}
+
+/// A page of output with at least one whole line, unless there is none yet or it is longer than any event is; and whether
+/// it reaches to the end of what there is.
+fn page(log: &mut LogReader, offset: u64) -> Result<(Vec<u8>, bool), carillon_supervisor::Error> {
+    let mut bytes = Vec::new();
+    loop {
+        let known = bytes.len();
+        bytes.resize(known + PAGE_BYTES, 0);
+        let count = match log.read_at(offset + known as u64, &mut bytes[known..])? {
+            Read::Bytes(count) => count,
+            Read::Gap { .. } | Read::End => 0,
+        };
+        bytes.truncate(known + count);
+        if count < PAGE_BYTES {
+            return Ok((bytes, true));
+        }
+        if bytes[known..].contains(&b'\n') || bytes.len() > limits::EVENT_LINE_MAX_BYTES {
+            return Ok((bytes, false));
+        }
     }
 }
 

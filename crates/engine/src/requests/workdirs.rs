@@ -5,6 +5,7 @@ use std::path::Path;
 
 use carillon_core::id::{TaskId, WorkdirId};
 use carillon_core::name;
+use carillon_core::words::Agent;
 use carillon_core::workdir::{Effect, Event, State};
 use carillon_store::agents;
 use carillon_store::workdirs::{self, WorkdirRow};
@@ -17,6 +18,7 @@ use crate::main_loop::now_ms;
 use crate::requests::callers::Caller;
 use crate::requests::tasks::NewTask;
 use crate::requests::workdir_steps::open_work;
+use crate::requests::workdir_stops::Work;
 use crate::seam;
 
 /// Of a workdir whose work is not over.
@@ -33,6 +35,8 @@ pub struct NewWorkdir {
     pub base: Option<String>,
     /// Who asks.
     pub caller: Caller,
+    /// The agent that it is made for, and that is added with it.
+    pub agent: Option<Agent>,
 }
 
 /// A workdir with what was seen of it.
@@ -105,7 +109,7 @@ impl Engine {
             ended_ms: None,
         };
         host.open_creation(&row);
-        let made = self.make_recorded(row.clone(), &base, &rules, new.caller);
+        let made = self.make_recorded(row.clone(), &base, &rules, new.caller, new.agent.as_ref());
         host.leave_creation(&row);
         let notes = made?;
         let mut view = self.workdir(row.id.as_str())?;
@@ -119,10 +123,13 @@ impl Engine {
         base: &str,
         rules: &Rules,
         caller: Caller,
+        agent: Option<&Agent>,
     ) -> Result<Vec<String>, Error> {
         let host = &self.inner.host;
         let row = self.record_workdir(row)?;
-        match host.make_workdir(&row, base) {
+        let kept = agent.map_or(Ok(()), |agent| host.keep_agent_to_be(&row, agent));
+        let kept = kept.map_err(|error| format!("the agent cannot be written down: {error}"));
+        match kept.and_then(|()| host.make_workdir(&row, base)) {
             Ok(made) => {
                 let made = WorkdirRow { copied: host.copy_into(&made, &rules.copy), ..made };
                 self.workdir_is_made(&made, &rules.setup, caller)
@@ -130,6 +137,7 @@ impl Engine {
             // What git may have left of it is in the journal, and is shown as a husk.
             Err(message) => {
                 self.step_workdir(&row.id, Event::NotMade { message: message.clone() }, None)?;
+                host.forget_agent_to_be(&row);
                 Err(Error::failed(message, "choose another name or base"))
             }
         }
@@ -160,8 +168,10 @@ impl Engine {
         caller: Caller,
     ) -> Result<Vec<String>, Error> {
         self.inner.host.write_context(made);
-        self.step_workdir(&made.id, Event::Made, Some(made.clone()))?;
-        Ok(self.begin_set_up(made, setup, caller))
+        let not_added = self.record_made(made)?;
+        let mut notes = self.begin_set_up(made, setup, caller);
+        notes.extend(not_added.map(|error| format!("its agent was not added: {error}")));
+        Ok(notes)
     }
 
     /// Runs the set-up as a task whose id is that of the workdir, so that a repeat is the same task. The journal
@@ -186,6 +196,7 @@ impl Engine {
             }
             seam::reach("set-up started");
         }
+        self.inner.host.forget_agent_to_be(made);
         self.inner.host.close_creation(made);
         notes
     }
@@ -252,8 +263,11 @@ impl Engine {
 
     /// Merges a workdir. Unless it is kept, worktree and branch go afterwards.
     pub fn merge_workdir(&self, key: &str, order: MergeOrder) -> Result<WorkdirView, Error> {
-        let _alone = self.work_alone();
         let row = self.workdir_row(key)?;
+        let work = self.begin_work(&row.id)?;
+        let _alone = self.work_alone();
+        work.check()?;
+        let row = self.workdir_row(row.id.as_str())?;
         if !row.state.can_be_worked_in() {
             let message = format!("workdir {:?} is {}", row.name, row.state.word());
             return Err(Error::refused(message, "only one that is active can be merged"));
@@ -267,7 +281,10 @@ impl Engine {
         }
         let message = format!("Merge {} into {into}", row.branch.as_deref().unwrap_or(&row.name));
         let refused = |message: String| Error::refused(message, "commit or take away what is in the way");
-        let merged = self.inner.host.merge_workdir(&row, &into, order.how, &message).map_err(refused)?;
+        let merged = work.within(|| self.inner.host.merge_workdir(&row, &into, order.how, &message));
+        // Also where it had nothing to do: what would follow was not wanted any more.
+        work.check()?;
+        let merged = merged.map_err(refused)?;
         if let Merged::Conflicts(files) = &merged {
             let message = format!("these files would conflict: {}", files.join(", "));
             return Err(Error::refused(
@@ -284,7 +301,8 @@ impl Engine {
             };
             let effects = self.step_workdir(&row.id, event, None)?;
             if effects.contains(&Effect::BeginRemoval) {
-                let mut view = self.finish_removal(&row.id, false)?;
+                let work = self.next_part(work)?;
+                let mut view = self.finish_removal(&row.id, false, Some(&work))?;
                 match &view.row.state {
                     State::Active { refused: Some(reason) } => {
                         view.notes.push(format!("merged, but the worktree stays: {reason}"));
@@ -300,8 +318,10 @@ impl Engine {
 
     /// Removes a workdir. Asking for it is the user's consent; what is blocked is refused.
     pub fn remove_workdir(&self, key: &str, keep: bool, by: &str) -> Result<WorkdirView, Error> {
-        let _alone = self.work_alone();
         let row = self.workdir_row(key)?;
+        let work = self.begin_work(&row.id)?;
+        let _alone = self.work_alone();
+        work.check()?;
         let open = self.read(|db| open_work(db, &row))?;
         if open > 0 && !keep {
             let message = format!("{open} tasks, asks or agents of workdir {:?} are not over", row.name);
@@ -312,7 +332,7 @@ impl Engine {
         if !effects.contains(&Effect::BeginRemoval) {
             return self.workdir(row.id.as_str());
         }
-        let mut view = self.finish_removal(&row.id, true)?;
+        let mut view = self.finish_removal(&row.id, true, Some(&work))?;
         match &view.row.state {
             State::Active { refused: Some(reason) } => {
                 let message = format!("workdir {:?} stays: {reason}", view.row.name);
@@ -348,7 +368,7 @@ impl Engine {
         let by = if consent { "user" } else { "the cleaning" };
         let event = Event::CancelRequested { by: by.to_owned(), keep: false, open_work: 0 };
         self.step_workdir(&row.id, event, None)?;
-        Ok(match self.finish_removal(&row.id, consent)?.row.state {
+        Ok(match self.finish_removal(&row.id, consent, None)?.row.state {
             State::Tombstoned { .. } => Ok(()),
             State::Active { refused: Some(reason) } => Err(reason),
             _ => Err(GOES_LATER.to_owned()),
@@ -356,7 +376,12 @@ impl Engine {
     }
 
     /// Archives and removes a workdir that is merged or abandoned, as far as its work is over.
-    pub(crate) fn finish_removal(&self, id: &WorkdirId, consent: bool) -> Result<WorkdirView, Error> {
+    pub(crate) fn finish_removal(
+        &self,
+        id: &WorkdirId,
+        consent: bool,
+        work: Option<&Work>,
+    ) -> Result<WorkdirView, Error> {
         let begun = id.clone();
         let began = self.request_blocking(move |inner| {
             let Some(row) = inner.store.read(|db| workdirs::get(db, &begun))? else { return Ok(false) };
@@ -369,14 +394,23 @@ impl Engine {
             }
         })?;
         if began {
-            self.remove_now(id, consent)?;
+            self.remove_now(id, consent, work)?;
         }
         self.workdir(id.as_str())
     }
 
-    pub(crate) fn remove_now(&self, id: &WorkdirId, consent: bool) -> Result<(), Error> {
+    /// `work` is what it is a part of; else it can be stopped by itself.
+    pub(crate) fn remove_now(&self, id: &WorkdirId, consent: bool, work: Option<&Work>) -> Result<(), Error> {
         let row = self.workdir_row(id.as_str())?;
-        let removed = self.inner.host.remove_workdir(&row, 0, consent);
+        let alone;
+        let work = match work {
+            Some(work) => work,
+            None => {
+                alone = self.begin_work(id)?;
+                &alone
+            }
+        };
+        let removed = work.within(|| self.inner.host.remove_workdir(&row, 0, consent));
         let removed = removed.unwrap_or_else(Removed::Refused);
         match removed {
             Removed::Gone { archive_ref, not_kept, branch_stays } => {
@@ -431,16 +465,6 @@ impl Engine {
         notes
             .extend(missing.map(|name| format!("{name} is not back: the project's checkout has it no more")));
         WorkdirRow { copied, ..back }
-    }
-
-    /// Says who works in a workdir.
-    pub(crate) fn own_workdir(&self, id: &WorkdirId, owner: carillon_core::id::AgentId) -> Result<(), Error> {
-        let id = id.clone();
-        self.request_blocking(move |inner| {
-            let Some(row) = inner.store.read(|db| workdirs::get(db, &id))? else { return Ok(()) };
-            inner.store.write(|tx| workdirs::set_owner(tx, &row, Some(&owner)))?;
-            Ok(())
-        })
     }
 }
 

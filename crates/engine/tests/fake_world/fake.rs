@@ -292,13 +292,22 @@ impl World for Fake {
         self.note(Asked::DropDir { run: run.clone(), seen: self.seen(run) });
     }
 
-    fn turn_outcome(&self, run: &RunId, _: &str, _: &Ending, _: i64) -> Result<TurnOutcome, Unread> {
+    fn turn_outcome(
+        &self,
+        run: &RunId,
+        _: &str,
+        ending: Option<&Ending>,
+        _: i64,
+    ) -> Result<TurnOutcome, Unread> {
         let mut inside = self.lock();
         if let Some(left) = inside.unread.checked_sub(1) {
             inside.unread = left;
             return Err(Unread::NotNow("too many open files".to_owned()));
         }
         let end = inside.outcomes.get(run).cloned();
+        if ending.is_none() && end.is_none() {
+            return Err(Unread::Lost("nobody has seen its end".to_owned()));
+        }
         let end = end.unwrap_or(turn::End::Final { text: String::new() });
         Ok(TurnOutcome {
             end,
@@ -307,6 +316,10 @@ impl World for Fake {
             usage: Usage::default(),
             usage_of_session: false,
         })
+    }
+
+    fn has_answered(&self, _: &RunId, _: &str) -> bool {
+        false
     }
 
     fn tail_of(&self, run: &RunId, _: u64) -> String {

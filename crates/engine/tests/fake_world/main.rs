@@ -3,6 +3,7 @@
 
 mod asks;
 mod changes;
+mod conversations;
 mod failing;
 mod fake;
 mod order;
