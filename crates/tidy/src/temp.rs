@@ -20,6 +20,9 @@ pub const NAME_LEN: usize = 8;
 /// How long `create` waits for somebody who is only testing the lease of the new directory.
 const LEASE_PATIENCE: Duration = Duration::from_millis(500);
 
+/// How often `create` makes a namespace anew that goes in the same moment.
+const CREATE_TRIES: u32 = 1_000;
+
 /// The permission bits of every directory that we make.
 pub(crate) const PRIVATE_DIR: Mode = Mode::RWXU;
 
@@ -69,8 +72,20 @@ pub fn create(base: &Path, namespace: &str, name: &str) -> Result<TempDir, Error
     check_name(namespace)?;
     check_name(name)?;
     let base_dir = open_dir(base)?;
+    let mut tries = 0;
+    loop {
+        tries += 1;
+        match create_in(&base_dir, base, namespace, name) {
+            // The last directory in the namespace has just gone, and the namespace with it.
+            Err(error) if error.kind() == Some(std::io::ErrorKind::NotFound) && tries < CREATE_TRIES => {}
+            done => return done,
+        }
+    }
+}
+
+fn create_in(base_dir: &OwnedFd, base: &Path, namespace: &str, name: &str) -> Result<TempDir, Error> {
     let parent_path = base.join(namespace);
-    let parent = ensure_private_dir(&base_dir, namespace, &parent_path)?;
+    let parent = ensure_private_dir(base_dir, namespace, &parent_path)?;
     let path = parent_path.join(name);
     match rustix::fs::mkdirat(&parent, name, PRIVATE_DIR) {
         Ok(()) => {}

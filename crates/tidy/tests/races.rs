@@ -6,6 +6,7 @@ use std::os::unix::fs::symlink;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
 
+use carillon_tidy::temp;
 use carillon_tidy::trash::{bury, empty};
 use common::{mkdir, on_disk, picture, write};
 use rustix::fs::{CWD, RenameFlags, renameat_with};
@@ -131,5 +132,30 @@ fn a_trash_that_is_removed_under_a_burial_is_made_anew() {
         }
         stop.store(true, Ordering::Relaxed);
         assert!(failed.is_none(), "{failed:?}");
+    });
+}
+
+/// A namespace goes with the last directory in it. That this happens just now is no reason not to get one.
+#[test]
+fn a_namespace_that_goes_in_that_moment_is_made_again() {
+    let place = tempfile::tempdir().expect("a directory");
+    let is_over = AtomicBool::new(false);
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            while !is_over.load(Ordering::Relaxed) {
+                // Only an empty one goes.
+                let _ = std::fs::remove_dir(place.path().join("abcdef"));
+            }
+        });
+        let made: Vec<_> = (0..2_000)
+            .map(|_| {
+                let made = temp::create(place.path(), "abcdef", &temp::random_name())?;
+                std::fs::remove_dir(&made.path).expect("ours");
+                Ok::<_, carillon_tidy::Error>(())
+            })
+            .collect();
+        is_over.store(true, Ordering::Relaxed);
+        let failed: Vec<_> = made.into_iter().filter_map(Result::err).collect();
+        assert!(failed.is_empty(), "{} of 2000, the first: {}", failed.len(), failed[0]);
     });
 }
