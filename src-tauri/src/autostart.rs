@@ -1,5 +1,6 @@
 //! Starting with the user's session: one entry in the desktop's autostart folder (freedesktop.org, "Desktop Application Autostart
-//! Specification"), there exactly while the setting is on. The entry itself is the setting.
+//! Specification"), there exactly while the setting is on. The entry itself is the setting. It belongs to one data directory: that of
+//! the window in which it was turned on.
 
 use std::fs;
 use std::io;
@@ -29,14 +30,19 @@ pub fn set(on: bool) -> io::Result<()> {
     }
 }
 
-/// Brings an entry that is there up to date: an AppImage is moved, and replaced by one with another name.
+/// Brings an entry of this data directory up to date: an AppImage is moved, and replaced by one with another name.
 ///
 /// # Errors
 /// As [`set`].
 pub fn refresh() -> io::Result<()> {
     let entry = entry();
     match fs::read_to_string(&entry) {
-        Ok(there) if there != text(&own_program()?) => write(&entry, &own_program()?),
+        Ok(there)
+            if is_of(&there, chosen_home().as_deref())
+                && there != text(&own_program()?, chosen_home().as_deref()) =>
+        {
+            write(&entry, &own_program()?)
+        }
         Ok(_) => Ok(()),
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
         Err(error) => Err(error),
@@ -57,12 +63,30 @@ fn write(entry: &Path, program: &Path) -> io::Result<()> {
         fs::create_dir_all(folder)?;
     }
     let next = entry.with_extension("next");
-    fs::write(&next, text(program))?;
+    fs::write(&next, text(program, chosen_home().as_deref()))?;
     fs::rename(&next, entry)
 }
 
-fn text(program: &Path) -> String {
-    let exec = quoted(&program.to_string_lossy());
+/// The data directory, where it is not the usual one. A session does not know what was chosen in a shell.
+fn chosen_home() -> Option<String> {
+    let home = std::env::var_os("CARILLON_HOME").filter(|home| !home.is_empty())?;
+    Some(home.to_string_lossy().into_owned())
+}
+
+/// Whether an entry starts Carillon with this data directory.
+fn is_of(entry: &str, home: Option<&str>) -> bool {
+    match home {
+        Some(home) => entry.contains(&quoted(&format!("CARILLON_HOME={home}"))),
+        None => !entry.contains("CARILLON_HOME="),
+    }
+}
+
+fn text(program: &Path, home: Option<&str>) -> String {
+    let program = quoted(&program.to_string_lossy());
+    let exec = match home {
+        Some(home) => format!("env {} {program}", quoted(&format!("CARILLON_HOME={home}"))),
+        None => program,
+    };
     format!(
         "[Desktop Entry]\nType=Application\nName=Carillon\nComment=Run several coding agents on your git repositories\nExec={exec}\nIcon=dev.carillon.desktop\nTerminal=false\n"
     )
@@ -97,6 +121,14 @@ mod tests {
     }
 
     #[test]
+    fn an_entry_belongs_to_one_data_directory() {
+        let (usual, chosen) = (text(Path::new("/a/b"), None), text(Path::new("/a/b"), Some("/my data")));
+        assert!(is_of(&usual, None) && !is_of(&usual, Some("/my data")));
+        assert!(is_of(&chosen, Some("/my data")) && !is_of(&chosen, None) && !is_of(&chosen, Some("/my")));
+        assert!(chosen.contains("Exec=env \"CARILLON_HOME=/my data\" \"/a/b\"\n"), "{chosen}");
+    }
+
+    #[test]
     fn the_entry_is_what_a_desktop_reads() {
         let folder = tempfile::tempdir().expect("a temporary folder");
         for name in ["Carillon-0.1.0-x86_64.AppImage", "My Apps ü", "per%cent", "do$lar \"quo`te\\"] {
@@ -108,7 +140,7 @@ mod tests {
             let line = key.string("Desktop Entry", "Exec").expect("Exec");
             let words = gtk::glib::shell_parse_argv(line.as_str()).expect("a command line");
             let expected = program.to_string_lossy().replace('%', "%%");
-            assert_eq!(words, [std::ffi::OsString::from(expected)]);
+            assert_eq!(words.last(), Some(&std::ffi::OsString::from(expected)));
         }
     }
 }

@@ -1,11 +1,12 @@
 //! Opening a directory where the user works on files: in their editor, or else in the desktop's file manager.
 
 use crate::rpc::error;
-use crate::{appimage, linux, renderer};
+use crate::{appimage, linux, renderer, updates};
 use carillon_api::wire::UserPrograms;
 use carillon_api::{ApiError, App, Code};
 use serde::Deserialize;
 use serde_json::{Value, json};
+use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use tauri::AppHandle;
 
@@ -58,6 +59,13 @@ pub struct Directory {
     in_file_manager: bool,
 }
 
+/// What we have set for ourselves, and what stood there before: programs of the user's do not see it.
+pub fn own_variables() -> Vec<(&'static str, Option<OsString>)> {
+    let webkits = renderer::own_variables().iter().map(|name| (*name, None));
+    let updaters = updates::own_variables().into_iter().map(|name| (name, None));
+    webkits.chain(updaters).chain(appimage::own_variables()).collect()
+}
+
 /// Opens a directory. Answers which program was asked to: `with` is null when it is the one that the desktop has for directories.
 pub async fn directory(
     handle: &AppHandle,
@@ -77,9 +85,7 @@ pub async fn directory(
     let (send, opened) = tokio::sync::oneshot::channel();
     handle
         .run_on_main_thread(move || {
-            let webkits = renderer::own_variables().iter().map(|name| (*name, None));
-            let changed: Vec<_> = webkits.chain(appimage::own_variables()).collect();
-            let _ = send.send(linux::launch::directory(&path, editor.as_deref(), &changed));
+            let _ = send.send(linux::launch::directory(&path, editor.as_deref(), &own_variables()));
         })
         .map_err(|error| ApiError::failed(format!("it could not be opened: {error}")))?;
     match opened.await {

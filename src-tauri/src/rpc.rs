@@ -1,7 +1,7 @@
 //! The window's one door to the engine, and the few methods that only a desktop has.
 
 use crate::updates::{self, Updates};
-use crate::{appimage, autostart, exit, linux, open, renderer, window};
+use crate::{autostart, exit, linux, open, window};
 use carillon_api::{ApiError, App, Code};
 use carillon_engine::AtExit;
 use serde::Deserialize;
@@ -120,10 +120,7 @@ async fn open_url(handle: &AppHandle, text: &str) -> Result<Value, ApiError> {
     let (send, opened) = tokio::sync::oneshot::channel();
     handle
         .run_on_main_thread(move || {
-            let webkits = renderer::own_variables().iter().map(|name| (*name, None));
-            let updaters = updates::own_variables().into_iter().map(|name| (name, None));
-            let changed: Vec<_> = webkits.chain(updaters).chain(appimage::own_variables()).collect();
-            let _ = send.send(linux::open_url(url.as_str(), &changed));
+            let _ = send.send(linux::open_url(url.as_str(), &open::own_variables()));
         })
         .map_err(|error| ApiError::failed(format!("the browser could not be opened: {error}")))?;
     match opened.await {

@@ -46,12 +46,16 @@ pub(crate) fn run(data: bool, json: bool) -> Result<ExitCode, ApiError> {
         leave(&home, home_is_chosen, data, &mut report)?;
         empty_home(&home, data, &mut report);
     }
-    remove_autostart(&mut report);
+    remove_autostart(home_is_chosen.then_some(&home), &mut report);
     remove_links(&home, &mut report);
     // Temp directories of other data directories may stand in the same place: only what is empty is ours to take.
     if !home_is_chosen {
         for base in carillon_tidy::base::candidates(None) {
             remove_empty(&base, &mut report);
+            // The place in the user's cache has a folder of its own.
+            if let Some(above) = base.parent().filter(|above| above.ends_with("carillon")) {
+                remove_empty(above, &mut report);
+            }
         }
     }
     let answer = json!({
@@ -174,16 +178,23 @@ fn keep_or_remove_demo(demo: &Path, data: bool, report: &mut Report) {
     }
 }
 
-/// The entry that starts Carillon with the session.
-fn remove_autostart(report: &mut Report) {
+/// The entry that starts Carillon with the session, when it does so with this data directory.
+fn remove_autostart(chosen_home: Option<&PathBuf>, report: &mut Report) {
     let config = std::env::var_os("XDG_CONFIG_HOME").filter(|value| !value.is_empty()).map(PathBuf::from);
     let Some(config) = config.or_else(|| Some(PathBuf::from(std::env::var_os("HOME")?).join(".config")))
     else {
         return;
     };
     let entry = config.join("autostart/dev.carillon.desktop.desktop");
-    if entry.is_file() {
+    let Ok(text) = std::fs::read_to_string(&entry) else { return };
+    let is_ours = match chosen_home {
+        Some(home) => text.contains(&format!("CARILLON_HOME={}\"", home.display())),
+        None => !text.contains("CARILLON_HOME="),
+    };
+    if is_ours {
         remove(&entry, report);
+    } else {
+        keep(entry, "it starts Carillon with another data directory", report);
     }
 }
 

@@ -49,7 +49,8 @@ fn with_data_nothing_stays_but_what_is_not_ours() {
     world.end(libc::SIGTERM);
     let autostart = world.user_home().join(".config/autostart/dev.carillon.desktop.desktop");
     fs::create_dir_all(autostart.parent().expect("a folder")).expect("a folder");
-    fs::write(&autostart, "[Desktop Entry]\n").expect("a file");
+    let exec = format!("Exec=env \"CARILLON_HOME={}\" \"/a/carillon\"\n", world.home().display());
+    fs::write(&autostart, format!("[Desktop Entry]\n{exec}")).expect("a file");
     let programs = world.user_home().join(".local/bin");
     fs::create_dir_all(&programs).expect("a folder");
     std::os::unix::fs::symlink(world.home().join("bin/carillon"), programs.join("carillon")).expect("a link");
@@ -69,6 +70,19 @@ fn with_data_nothing_stays_but_what_is_not_ours() {
         (nothing["removed"].as_array().map(Vec::len), nothing["kept"].as_array().map(Vec::len)),
         (Some(0), Some(0))
     );
+}
+
+#[test]
+fn an_entry_that_starts_it_with_another_data_directory_stays() {
+    let world = World::new();
+    let autostart = world.user_home().join(".config/autostart/dev.carillon.desktop.desktop");
+    fs::create_dir_all(autostart.parent().expect("a folder")).expect("a folder");
+    for home in [String::new(), format!("env \"CARILLON_HOME={}2\" ", world.home().display())] {
+        fs::write(&autostart, format!("[Desktop Entry]\nExec={home}\"/a/carillon\"\n")).expect("a file");
+        let answer = world.ok(&["uninstall", "--data"]);
+        assert!(autostart.exists(), "{answer}");
+        assert_eq!(answer["kept"][0]["reason"], "it starts Carillon with another data directory");
+    }
 }
 
 #[test]
