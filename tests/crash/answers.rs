@@ -120,7 +120,8 @@ fn a_detached_child_is_no_child() {
     add_headless(&world, "bob", "carillon run --detach -- sh -c 'exit 3' > /dev/null; echo fine");
     let ask = ask(&world, &["bob", "do it"], 0);
     assert_eq!((&ask["state"], &ask["children"]), (&json!("answered"), &json!([])), "{ask}");
-    world.wait_for("the message", || (messages(&world, "bob", "task_ended").len() == 1).then_some(()));
+    // Woken by the message, bob does the same once more, so there may be more of them by now.
+    world.wait_for("the message", || (!messages(&world, "bob", "task_ended").is_empty()).then_some(()));
 }
 
 #[test]
